@@ -54,9 +54,9 @@ check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what
 	EDDYLINE_EXAMPLES=$${EDDYLINE_EXAMPLES:-quick} $(BIN)/python -m pytest --quiet $(WORKERS) \
 		-m "not spark and not slow and not statistical" $(ARGS)
 
-# Each version has an environment of its own: the pinned dependencies with another PySpark.
+# Each has an environment of its own: the pinned dependencies with another PySpark, Python or pandas.
 .PHONY: versions
-versions: $(READY)  ## run the main paths with the newest release of each PySpark that is supported
+versions: wheel  ## run the main paths of the wheel with each PySpark, the oldest and newest Python, pandas 3; ARGS=4.1 narrows them
 	@$(BIN)/python scripts/check_versions.py $(ARGS)
 
 .PHONY: lint
@@ -113,7 +113,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 .PHONY: locks
 locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv)
 	$(COMPILE) $(ARGS) requirements/build.in -o requirements/build.txt
-	$(COMPILE) $(ARGS) --extra demo --extra lookups --extra spark --extra streaming --group dev pyproject.toml -o requirements/dev.txt
+	$(COMPILE) $(ARGS) --extra demo --extra lookups --extra spark --extra streaming --group dev pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/release.in -o requirements/release.txt
 	for old in requirements/pyspark-*.in; do \
 		cp requirements/dev.txt $${old%.in}.txt; \

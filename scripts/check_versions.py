@@ -1,27 +1,33 @@
 """Run the main paths with every supported version of PySpark, and say how each fared.
 
-    python scripts/check_versions.py [4.1 …]
+    python scripts/check_versions.py [4.1 …] [python-3.13 …] [pandas-3]
 
-Each minor version has an environment of its own, `.venv-pyspark-4.1`, with the newest patch
-release that `make locks` has found; the version that all else is developed with is in `.venv`.
-Fails if one version does, or if an environment holds another version than it should.
+What is tested is the wheel in ``dist``, not the source tree. Each minor version of PySpark has an
+environment of its own, with the newest patch release that ``make locks`` has found and the oldest
+Python at hand; the oldest and the newest PySpark also have one with the newest Python at hand, and
+the newest PySpark one with pandas 3. A word leaves the environments that have it in their names.
+Fails if one environment does, or holds other versions than it should.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from eddyline.host.versions import TESTED
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parent.parent
 
-TESTS = (
+TESTS: Final = (
     "tests/planner/test_main_paths.py",
     "tests/planner/test_outer_lookups.py",
     "tests/planner/test_settings.py",
@@ -29,47 +35,97 @@ TESTS = (
     "tests/quirks",
 )
 
+PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
+"""The versions of Python that Eddyline is made for, oldest first."""
+
+ASKED: Final = """
+import json, sys, eddyline, pandas, pyspark
+print(json.dumps({
+    "python": "%d.%d" % sys.version_info[:2],
+    "pyspark": pyspark.__version__,
+    "pandas": pandas.__version__,
+    "package": eddyline.__file__,
+}))
+"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What is tested together."""
+
+    pyspark: str
+    python: str
+    pandas: str = "2"
+
+    @property
+    def name(self) -> str:
+        """As people say which to run: ``pyspark-4.3-python-3.11-pandas-3``."""
+        other = "" if self.pandas == "2" else f"-pandas-{self.pandas}"
+        return f"pyspark-{self.pyspark}-python-{self.python}{other}"
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return ROOT / f".venv-{self.name}"
+
+    @property
+    def lock(self) -> Path:
+        """What is in it: a file of its own, or the one that all else is made with."""
+        other = "" if self.pandas == "2" else f"-pandas-{self.pandas}"
+        own = Path("requirements", f"pyspark-{self.pyspark}{other}.txt")
+        return own if (ROOT / own).exists() else Path("requirements/dev.txt")
+
+    def make(self, interpreter: str, wheel: Path) -> None:
+        """Bring it up to date, and install the wheel; CalledProcessError where that fails."""
+        ready = self.folder / ".ready"
+        if not ready.exists() or ready.stat().st_mtime < (ROOT / self.lock).stat().st_mtime:
+            subprocess.run(
+                [ROOT / "scripts/create_environment.sh", self.folder.name, self.lock],
+                cwd=ROOT,
+                env={**os.environ, "PYTHON": interpreter},
+                check=True,
+            )
+            ready.touch()
+        pip = [self.folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-index"]
+        subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], cwd=ROOT, check=True)
+
+    def difference(self) -> str:
+        """Return what is in it that should not be, or nothing."""
+        run = [self.folder / "bin/python", "-c", ASKED]
+        answer = subprocess.run(run, cwd=ROOT, check=False, capture_output=True, text=True)
+        if answer.returncode:
+            return (answer.stderr.strip().splitlines() or ["it does not start"])[-1]
+        found = json.loads(answer.stdout)
+        for what in ("python", "pyspark", "pandas"):
+            if not f"{found[what]}.".startswith(f"{getattr(self, what)}."):
+                return f"{what} is {found[what]}"
+        if not Path(found["package"]).is_relative_to(self.folder):
+            return "the package is not the wheel's"
+        return ""
+
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one version: as it is installed, and pytest's last line."""
+    """What became of an environment: pytest's last line, or why there is none."""
 
-    wanted: str
-    installed: str
+    name: str
     summary: str
     passed: bool
     seconds: float
 
 
-def python_for(minor: str) -> Path:
-    """Return the interpreter of a version's environment, which is made if it is out of date."""
-    lock = Path("requirements", f"pyspark-{minor}.txt")
-    if not (ROOT / lock).exists():  # the one that all else is developed with
-        return ROOT / ".venv/bin/python"
-    venv = ROOT / f".venv-pyspark-{minor}"
-    ready = venv / ".ready"
-    if not ready.exists() or ready.stat().st_mtime < (ROOT / lock).stat().st_mtime:
-        script = ROOT / "scripts/create_environment.sh"
-        subprocess.run([script, venv.name, lock], cwd=ROOT, check=True)
-        ready.touch()
-    return venv / "bin/python"
-
-
-def checked(minor: str) -> Result:
-    """Run the tests with one version."""
+def checked(environment: Environment, interpreter: str, wheel: Path) -> Result:
+    """Run the tests in one environment."""
     started = time.monotonic()
+    print(environment.name, flush=True)
     try:
-        python = python_for(minor)
+        environment.make(interpreter, wheel)
     except subprocess.CalledProcessError:
-        return Result(minor, "-", "no environment", passed=False, seconds=0.0)
-    asked = [python, "-c", "import pyspark; print(pyspark.__version__)"]
-    answer = subprocess.run(asked, cwd=ROOT, check=False, capture_output=True, text=True)
-    installed = answer.stdout.strip() or "-"
-    if not installed.startswith(f"{minor}."):
-        return Result(minor, installed, "not this version", passed=False, seconds=0.0)
-    print(f"PySpark {installed}", flush=True)
+        return Result(environment.name, "could not be made", passed=False, seconds=0.0)
+    if difference := environment.difference():
+        return Result(environment.name, difference, passed=False, seconds=0.0)
     run = subprocess.Popen(
-        [python, "-m", "pytest", *TESTS],
+        [environment.folder / "bin/python", "-m", "pytest", *TESTS],
         cwd=ROOT,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
@@ -81,21 +137,58 @@ def checked(minor: str) -> Result:
         if re.search(r"\d+ (passed|failed|error)", line):
             summary = line.strip("= \n").partition(" in ")[0]
     passed = run.wait() == 0
-    return Result(minor, installed, summary, passed, time.monotonic() - started)
+    return Result(environment.name, summary, passed, time.monotonic() - started)
 
 
-def main(minors: list[str]) -> int:
-    """Check versions, by default all that are supported; return the exit code."""
-    known = [".".join(map(str, minor)) for minor in TESTED]
-    if unknown := set(minors) - set(known):
-        print(f"Not supported: {', '.join(sorted(unknown))}. Supported: {', '.join(known)}.")
+def interpreters() -> dict[str, str]:
+    """Return the Pythons at hand by their versions, oldest first: on the path, and pyenv's."""
+    found = {}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    for version in PYTHONS:
+        named = [shutil.which(f"python{version}"), *sorted(pyenv.glob(f"{version}.*/bin/python"))]
+        for program in filter(None, named):
+            code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+            # A name on the path may be a launcher without a Python behind it.
+            said = subprocess.run(
+                [program, "-c", code], check=False, capture_output=True, text=True
+            )
+            if said.stdout.strip() == version:
+                found[version] = str(program)
+                break
+    return found
+
+
+def environments(pythons: Sequence[str]) -> Iterator[Environment]:
+    """Return all that are tested, for the Pythons at hand, oldest first."""
+    minors = [".".join(map(str, minor)) for minor in TESTED]
+    for minor in minors:
+        yield Environment(minor, pythons[0])
+    if pythons[-1] != pythons[0]:
+        yield Environment(minors[0], pythons[-1])
+        yield Environment(minors[-1], pythons[-1])
+    yield Environment(minors[-1], pythons[-1], pandas="3")
+
+
+def main(words: Sequence[str]) -> int:
+    """Check environments, by default all; return the exit code."""
+    wheels = sorted((ROOT / "dist").glob("eddyline-*.whl"))
+    if len(wheels) != 1:
+        print(f"There should be one wheel in dist, and there are {len(wheels)}: run make wheel")
         return 2
-    results = [checked(minor) for minor in minors or known]
-    print(f"\n{'PySpark':10} {'installed':10} {'':7} {'seconds':>7}  tests")
+    pythons = interpreters()
+    if not pythons:
+        print(f"No Python of {', '.join(PYTHONS)} that can make an environment")
+        return 2
+    known = list(environments(list(pythons)))
+    chosen = [each for each in known if not words or any(word in each.name for word in words)]
+    if not chosen:
+        print(f"Not supported: {' '.join(words)}. Supported: {', '.join(x.name for x in known)}")
+        return 2
+    results = [checked(each, pythons[each.python], wheels[0]) for each in chosen]
+    print(f"\n{wheels[0].name}\n{'environment':38} {'':7} {'seconds':>7}  tests")
     for each in results:
         verdict = "passed" if each.passed else "FAILED"
-        row = f"{each.wanted:10} {each.installed:10} {verdict:7} {each.seconds:7.0f}"
-        print(f"{row}  {each.summary}")
+        print(f"{each.name:38} {verdict:7} {each.seconds:7.0f}  {each.summary}")
     return 0 if all(each.passed for each in results) else 1
 
 

@@ -74,8 +74,9 @@ def test_without_pyspark_it_is_said_what_to_install() -> None:
 
 def test_every_version_is_checked_and_promised() -> None:
     minors = [".".join(map(str, minor)) for minor in TESTED]
-    old = sorted(path.stem for path in (ROOT / "requirements").glob("pyspark-*.txt"))
-    assert old == [f"pyspark-{minor}" for minor in minors[:-1]]
+    locks = sorted(path.stem for path in (ROOT / "requirements").glob("pyspark-*.txt"))
+    old = [f"pyspark-{minor}" for minor in minors[:-1]]
+    assert locks == [*old, f"pyspark-{minors[-1]}-pandas-3"]
     assert f"\npyspark=={minors[-1]}." in (ROOT / "requirements/dev.txt").read_text("utf-8")
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]

@@ -84,6 +84,9 @@ def test_one_key_or_value_a_call() -> None:
     assert said.endswith("where it can take a list, batch=100 makes that 3 calls.")
     assert advice([], asked=[replace(ASKED, requests=12)]) == ()
     assert advice([], called=[replace(CALLED, calls=12)]) == ()
+    # They come one by one, though several may.
+    assert advice([], asked=[replace(ASKED, together=50)]) == ()
+    assert advice([], called=[replace(CALLED, together=50)]) == ()
     assert advice([], asked=[replace(ASKED, keys=19, requests=19, failures=0)]) == ()
 
 

@@ -102,10 +102,10 @@ def _asked(
     df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
 ) -> tuple[AskedTable, ...]:
     """Return what the lookup tables of blocks were asked for, in all jobs of these."""
-    wanted: dict[tuple[int, str], None] = {}
+    wanted: dict[tuple[int, str], int] = {}
     for block, options in adapted:
         for lookup in block.lookups if isinstance(block, JoinBlock) else ():
-            wanted.setdefault((options.run, lookup.method))
+            wanted.setdefault((options.run, lookup.method), lookup.keys_per_call)
     tables = lookup_tables_of(df.sparkSession.sparkContext)
     totals = {run: tables.server.totals(f"{run}/") for run in {run for run, _ in wanted}}
     return tuple(
@@ -117,8 +117,9 @@ def _asked(
             asked.most_in_flight,
             asked.by_source,
             asked.unmatched,
+            together,
         )
-        for run, method in wanted
+        for (run, method), together in wanted.items()
         if (asked := totals[run].get(method)) is not None
     )
 
@@ -128,13 +129,15 @@ def _called(
 ) -> tuple[CalledFunction, ...]:
     """Return what the concurrent functions of blocks have done, in all jobs of these."""
     books = lookup_tables_of(df.sparkSession.sparkContext).books
-    wanted: dict[tuple[int, int], None] = {}
+    wanted: dict[tuple[int, int], int] = {}
     for block, options in adapted:
         for function in () if isinstance(block, JoinBlock) else block.functions:
             if function.driver is not None:
-                wanted.setdefault((options.run, function.driver.number))
+                wanted.setdefault((options.run, function.driver.number), function.driver.values)
     totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
-    done = (totals[run].get(number) for run, number in sorted(wanted))  # as they were declared
+    done = (  # as they were declared
+        (totals[run].get(number), together) for (run, number), together in sorted(wanted.items())
+    )
     return tuple(
         CalledFunction(
             spending.name,
@@ -144,7 +147,8 @@ def _called(
             spending.seconds,
             spending.spent,
             spending.unit,
+            together,
         )
-        for spending in done
+        for spending, together in done
         if spending is not None
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
-from pyspark.sql.types import BinaryType, DataType
+from pyspark.sql.types import DataType
 
 from eddyline.quirks.pyspark_at_hand import MINOR
 
@@ -23,8 +23,6 @@ def to_python(kind: DataType, *, binary_as_bytes: bool) -> Converter:
         )
         return made
     if not rows._need_converter(kind):  # noqa: SLF001 - likewise
-        return None
-    if binary_as_bytes and type(kind) is BinaryType:
         return None
     convert: Converter = rows._create_converter(kind)  # noqa: SLF001 - likewise
     return convert

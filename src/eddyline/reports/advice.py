@@ -84,7 +84,7 @@ def _of_room(join: JoinRecord) -> Iterator[str]:
 
 def _of_calls(function: CalledFunction) -> Iterator[str]:
     calls = function.calls - function.failures
-    if function.values >= MANY_KEYS and calls >= function.values:
+    if function.together == 1 and function.values >= MANY_KEYS and calls >= function.values:
         yield (
             f"{function.name} got one value a call, {count(function.values)} in all: where it can "
             f"take a list, batch={TOGETHER} makes that {_in_batches(function.values)}."
@@ -93,7 +93,7 @@ def _of_calls(function: CalledFunction) -> Iterator[str]:
 
 def _of_keys(table: AskedTable) -> Iterator[str]:
     answered = table.requests - table.failures
-    if table.keys >= MANY_KEYS and answered >= table.keys:
+    if table.together == 1 and table.keys >= MANY_KEYS and answered >= table.keys:
         yield (
             f"{table.name} was asked for one key a call, {count(table.keys)} in all: where its "
             f"source can take several, keys_per_call={TOGETHER} makes that "
