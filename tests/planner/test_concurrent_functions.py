@@ -9,15 +9,19 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, assert_type
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.pandas import functions as pandas_functions
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 from pyspark.sql.udf import UserDefinedFunction
 
 import eddyline
 from eddyline.errors import FunctionPlaceError
 from eddyline.planner.declare.concurrent import ConcurrentUDF
+from eddyline.quirks import arrow_columns
 
 pytestmark = pytest.mark.slow(45)
 
@@ -650,3 +654,28 @@ def test_routing_heeds_money_as_much_as_it_is_worth(spark: SparkSession) -> None
 def test_what_money_is_not_worth(frame: DataFrame, worth: Any) -> None:  # noqa: ANN401
     with pytest.raises((TypeError, ValueError), match="worth"):
         eddyline.adapt(frame, worth=worth)
+
+
+def test_functions_of_the_same_kind_over_concurrent_ones(spark: SparkSession) -> None:
+    """Spark would run them in one go, in a process that cannot make the calls."""
+    asked: list[int] = []
+
+    def doubled(number: int) -> int:
+        asked.append(number)
+        return 2 * number
+
+    twice = eddyline.concurrent(doubled, returns="bigint")
+    more = eddyline.concurrent(lambda number: number + 100, returns="bigint")
+    vector: Any = pandas_functions.arrow_udf if arrow_columns.KNOWN else pandas_functions.pandas_udf
+    plus = vector(lambda numbers: pc.add(pa.array(numbers), 1), "bigint")
+    odd = vector(lambda numbers: pc.equal(pc.bit_wise_and(pa.array(numbers), 1), 1), "boolean")
+    rows = spark.range(6)
+    adapted = eddyline.adapt(rows.where(odd(plus(twice("id")))).select(plus(twice("id")), "id"))
+    assert [tuple(row) for row in adapted.orderBy("id").collect()] == [
+        (2 * number + 1, number) for number in range(6)
+    ]
+    assert sorted(asked) == list(range(6))
+    nested = eddyline.adapt(rows.select(plus(twice(more(plus("id")))).alias("n"), twice("id")))
+    assert [tuple(row) for row in nested.orderBy("n").collect()] == [
+        (2 * (number + 101) + 1, 2 * number) for number in range(6)
+    ]

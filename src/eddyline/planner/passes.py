@@ -25,6 +25,7 @@ from eddyline.planner.read.twins import NO_TWINS, Twins, twins_of
 from eddyline.planner.rewrite.after_limits import with_functions_after_limits
 from eddyline.planner.rewrite.asked_attributes import asked_of_twins
 from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, Judged, TableOf
+from eddyline.planner.rewrite.concurrent_apart import with_concurrent_calls_apart
 from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
 from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
@@ -103,6 +104,11 @@ class Rewriting:
 Pass: TypeAlias = Callable[[Plan, Passage], Plan]
 
 
+def concurrent_calls_apart(plan: Plan, _: Passage) -> Plan:
+    """Take calls of concurrent functions out of the functions that Spark runs in one go."""
+    return with_concurrent_calls_apart(plan) if any_declared() else plan
+
+
 def functions_after_limits(plan: Plan, passage: Passage) -> Plan:
     """Call functions above the sort and the limit that keep some of their rows."""
     return with_functions_after_limits(plan) if passage.limited else plan
@@ -156,6 +162,7 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
 
 
 PASSES: Final[tuple[Pass, ...]] = (
+    concurrent_calls_apart,
     functions_after_limits,
     blocks_in_eddies,
     functions_after_limits,  # once more, for those that the blocks leave
