@@ -73,6 +73,10 @@ docs: $(READY)  ## build the documentation as a site, into site/
 	$(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
+.PHONY: docs-release
+docs-release: $(READY)  ## build the site of this version beside those of others; ARGS=folder
+	@$(BIN)/python scripts/add_site_version.py $(ARGS)
+
 .PHONY: draw
 draw: $(READY)  ## draw the pages and pictures that scripts make of the code: reference, decisions, figures, house
 	$(BIN)/python scripts/draw $(ARGS)
@@ -98,7 +102,7 @@ format: $(READY)  ## format the code and mend what ruff can mend by itself
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(READY)  ## measure against plain Spark; ARGS="tpch", "adversarial", "remembering", "realistic", "flights", "orders", "beginnings", "first", "calls", "enabling", "tiny", "short", "others", "columns", "learned", "transpiled", "looking", "engine", "growth", "waiting", "lookups", "functions", "sharing", "rules", "aggregates", "changes", "windows", "kills", or options
+bench: $(READY)  ## measure against plain Spark; ARGS="tpch", "adversarial", "remembering", "realistic", "flights", "demo", "orders", "beginnings", "first", "calls", "enabling", "tiny", "short", "others", "columns", "learned", "transpiled", "looking", "engine", "growth", "waiting", "lookups", "functions", "sharing", "rules", "aggregates", "changes", "windows", "kills", or options
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: figures

@@ -10,6 +10,7 @@ import bench.beginnings
 import bench.calls.benchmark
 import bench.cheap.benchmark
 import bench.columns_of_columns
+import bench.demo
 import bench.enabling
 import bench.engine_joins.benchmark
 import bench.first_use.benchmark
@@ -50,6 +51,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "calls": bench.calls.benchmark.main,
     "cheap": bench.cheap.benchmark.main,
     "columns": bench.columns_of_columns.main,
+    "demo": bench.demo.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,

@@ -69,4 +69,5 @@ def test_the_workflow_asks_for_no_password() -> None:
     assert jobs["publish"]["permissions"]["id-token"] == "write"
     assert jobs["publish"]["needs"] == "build"
     assert "make release" in [step.get("run") for step in jobs["build"]["steps"]]
+    assert "make docs-release ARGS=pages" in [step.get("run") for step in jobs["site"]["steps"]]
     assert "secrets." not in text

@@ -13,7 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-DRAWN: Final = ("decisions", "house", "measured", "reference")
+DRAWN: Final = ("decisions", "first_page", "house", "llms", "measured", "reference")
 """Modules of this folder; each has ``pages()``, files with the text that they should have."""
 
 

@@ -35,7 +35,7 @@ GROUP BY airlines.name
 ORDER BY flights DESC, airline
 """
 
-_FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
+FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("fuel_per_seat", predicates.fuel_per_seat, "double"),
     ("expected_load", predicates.expected_load, "double"),
     ("weather_risk", predicates.weather_risk, "double"),
@@ -45,7 +45,7 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
 
 def register_predicates(spark: SparkSession) -> None:
     """Let Spark's SQL call the four functions of the query."""
-    for name, function, return_type in _FUNCTIONS:
+    for name, function, return_type in FUNCTIONS:
         spark.udf.register(name, function, return_type)
 
 

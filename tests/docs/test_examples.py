@@ -1,6 +1,8 @@
 """Every Python example of the documentation runs, page by page, in order, in one namespace.
 
-An example that cannot run here says why, in a comment before it: ``<!-- not run: … -->``.
+An example that cannot run here says why, in a comment before it: ``<!-- not run: … -->``. What
+stands behind ``<!-- prints -->`` after an example is what it prints, but for what was measured,
+and up to a line ``…``.
 """
 
 from __future__ import annotations
@@ -28,9 +30,12 @@ PAGES: Final = [
 ]
 
 BLOCK: Final = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n)?^```python\n(?P<code>.*?)^```$",
+    r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n)?^```python\n(?P<code>.*?)^```$"
+    r"(?:\n\n<!-- prints -->\n```text\n(?P<printed>.*?)^(?:…\n)?```$)?",
     re.DOTALL | re.MULTILINE,
 )
+
+MEASURED: Final = re.compile(r"\d[\d.,]*[kM]?(?: (?:us|ms|s|min)\b)?")
 
 MOST_NOT_RUN: Final = 8
 """Examples that need what is not here: a service by its name, a cluster, a stream without end."""
@@ -38,12 +43,16 @@ MOST_NOT_RUN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The code of one example, the line of its page where it begins, and why it is not run."""
+    """The code of one example, the line of its page where it begins, and what is said of it.
+
+    That is why it is not run, or how what it prints begins.
+    """
 
     page: Path
     line: int
     code: str
     reason: str | None
+    printed: str | None
 
     def run(self, names: dict[str, Any]) -> None:
         """Run it; a traceback shows the page."""
@@ -51,11 +60,17 @@ class Example:
         exec(compile(lines, str(self.page), "exec"), names)  # noqa: S102 - our own examples
 
 
+def without_figures(text: str) -> list[str]:
+    """Lines without what was measured; one that is a number alone was not."""
+    lines = (line if line.isdecimal() else MEASURED.sub("#", line) for line in text.splitlines())
+    return list(lines)
+
+
 def examples(page: Path) -> Iterator[Example]:
     text = page.read_text("utf-8")
     for found in BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("code"))
-        yield Example(page, line, found["code"], found["reason"])
+        yield Example(page, line, found["code"], found["reason"], found["printed"])
 
 
 @pytest.fixture
@@ -79,14 +94,18 @@ def pages_with_examples() -> list[str]:
 
 @pytest.mark.parametrize("page", pages_with_examples())
 @pytest.mark.usefixtures("folder")
-def test_examples_run(page: str, spark: SparkSession) -> None:
+def test_examples_run(page: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "__main__", "spark": spark}
     if prepared := BEFOREHAND.get(page):
         names |= prepared(spark)
     try:
         for example in examples(ROOT / page):
             if example.reason is None:
+                capsys.readouterr()
                 example.run(names)
+                if example.printed is not None:
+                    shown = without_figures(example.printed)
+                    assert without_figures(capsys.readouterr().out)[: len(shown)] == shown
     finally:
         if isinstance(rules := names.get("rules"), eddyline.StandingQueries):
             rules.stop()
@@ -96,6 +115,12 @@ def test_examples_run(page: str, spark: SparkSession) -> None:
 def test_few_examples_are_not_run() -> None:
     marked = [each for page in PAGES for each in examples(page) if each.reason is not None]
     assert 0 < len(marked) <= MOST_NOT_RUN
+
+
+def test_the_first_page_says_what_its_example_prints() -> None:
+    (example,) = examples(ROOT / "docs" / "index.md")
+    assert example.printed is not None
+    assert len(example.code.splitlines()) == 10
 
 
 def test_every_block_of_python_is_found() -> None:

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from eddyline.monitor.page_server import PageServer
 from eddyline.monitor.query_book import QueryBook
+from tests.chromium import NEEDS_CHROMIUM, chromium
 from tests.monitor.live_queries import HOSTILE, book_of, filter_record, join_record, run
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM and not os.environ.get("CI"), reason="there is no Chromium on this machine"
-)
-
-PATIENCE = 60_000  # milliseconds
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright:
-        # In containers there is no sandbox to be had; what is shown here is the project's own page.
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as made:
         yield made
-        made.close()
 
 
 @pytest.fixture
