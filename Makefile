@@ -78,8 +78,13 @@ docs-release: $(READY)  ## build the site of this version beside those of others
 	@$(BIN)/python scripts/add_site_version.py $(ARGS)
 
 .PHONY: draw
-draw: $(READY)  ## draw the pages and pictures that scripts make of the code: reference, decisions, figures, house
+draw: $(READY)  ## draw the pages and pictures that scripts make of other files: reference, decisions, figures, house, notebooks
 	$(BIN)/python scripts/draw $(ARGS)
+
+.PHONY: notebooks
+notebooks: $(READY)  ## run the notebooks of the documentation, store what they show, and draw their pages
+	$(BIN)/python scripts/run_notebooks.py $(ARGS)
+	$(BIN)/python scripts/draw notebooks
 
 .PHONY: wheel
 wheel: $(READY)  ## build the package that pip installs, into dist/

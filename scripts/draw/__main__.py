@@ -13,7 +13,15 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-DRAWN: Final = ("decisions", "first_page", "house", "llms", "measured", "reference")
+DRAWN: Final = (
+    "decisions",
+    "first_page",
+    "house",
+    "llms",
+    "measured",
+    "notebooks",
+    "reference",
+)
 """Modules of this folder; each has ``pages()``, files with the text that they should have."""
 
 
