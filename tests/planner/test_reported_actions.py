@@ -90,3 +90,16 @@ def test_explain_and_report_have_one_number_for_a_block(spark: SparkSession) -> 
     assert f"Block 1 ({block.identity})" in str(eddyline.explain(fast))
     assert "eddyline.report" in str(eddyline.explain(fast))
     assert "Block 1: " in str(eddyline.report(fast))
+
+
+def test_under_enable_the_calls_of_plain_spark_are_counted(spark: SparkSession) -> None:
+    with eddyline.enable(spark):
+        df = asked(spark)
+        df.collect()
+        compared = eddyline.report(df).to_dict()["compared"]
+    assert not compared["estimated"]
+    assert compared["plain_calls"] == 2 * ROWS
+    fast = eddyline.adapt(asked(spark))
+    derived = fast.filter("id > 5")
+    derived.collect()
+    assert eddyline.report(derived).to_dict()["compared"]["estimated"]

@@ -321,7 +321,9 @@ def _blocks_in(plan: catalyst.Plan, registry: Registry) -> tuple[tuple[Block, Ro
 
 def is_derived(df: DataFrame) -> bool:
     """Whether a DataFrame was made from an adapted one, by steps that Spark did not know."""
-    return df not in _adaptings and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
+    if df in _adaptings:
+        return False
+    return next(fused_commands(catalyst.analyzed_plan(classic_frame(df))), None) is not None
 
 
 def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
