@@ -191,6 +191,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         if price.budget is not None:
             spent = spending.spent
             if spent + amount > price.budget * (1 + ROUNDING):
+                self._method.books.refused += 1
                 raise BudgetSpentError(
                     f"{self._method.name} has spent {spent:.6g} of its budget of "
                     f"{price.budget:g} {price.unit} for this job, and the next call costs "
@@ -199,6 +200,7 @@ class AskedFunction(WayToAnswers[Arguments]):
                 )
         spending.spent += amount
         spending.calls += 1
+        self._method.books.calls += 1
         for key in keys:
             key.paid += key.amount
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from eddyline.asking.access_method import SharedTable
 from eddyline.asking.asked_job import AskedJob, AskingTask, TaskAnswers
 from eddyline.asking.asked_once import Method, SharedLookupStatistics, SharedMethod
 from eddyline.asking.driver_channel import DriverChannel, Hello
@@ -78,6 +79,7 @@ class LookupServer:
         self._jobs: dict[str, AskedJob] = {}
         self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
+        self._requests_before = 0  # those for tables, of jobs that are forgotten
         self._closing: set[asyncio.Task[None]] = set()
         self._serving: dict[asyncio.Task[None], socket.socket] = {}
         self._channel = channel
@@ -125,6 +127,15 @@ class LookupServer:
 
         async def found() -> int:
             return sum(job.keys for job in self._jobs.values())
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    @property
+    def requests(self) -> int:
+        """How many requests were made for tables so far, for all jobs; from any thread."""
+
+        async def found() -> int:
+            return self._requests_before + sum(map(_requests, self._jobs.values()))
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
@@ -289,6 +300,7 @@ class LookupServer:
         self._resting.pop(name, None)
         del self._jobs[name]
         self._past[name] = job.statistics()
+        self._requests_before += _requests(job)
         if len(self._past) > REMEMBERED_JOBS:
             self._past.popitem(last=False)
 
@@ -312,3 +324,9 @@ class LookupServer:
         )
         answer.exception()  # the task that asked may have gone
         return answer
+
+
+def _requests(job: AskedJob) -> int:
+    """Return how many requests were made for the tables of a job."""
+    tables = (lookup for lookup in job.lookups.values() if isinstance(lookup, SharedTable))
+    return sum(table.statistics().requests for table in tables)

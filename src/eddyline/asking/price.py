@@ -106,6 +106,10 @@ class Books:
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, dict[int, Spending]] = OrderedDict()
+        self.calls = 0
+        """Calls of all jobs, those that are forgotten included."""
+        self.refused = 0
+        """Likewise calls that were not made, as a budget did not suffice."""
 
     def open(self, job: str, number: int, name: str, unit: str) -> Spending:
         """Return where the calls of function ``number`` are added for a job."""

@@ -138,6 +138,42 @@ public final class PythonSide {
         throw new RuntimeException(cause);
     }
 
+    /**
+     * Return the answer to a question that no query waits for; null where there is none in time.
+     *
+     * It counts for nothing, and nobody hears where Python does not answer. What Python raises gives null too.
+     */
+    public Object askAside(Callable question, long milliseconds) {
+        if (isPaused() || serving.get() == 0) {
+            return null;
+        }
+        FutureTask task = later(question);
+        try {
+            return task.get(milliseconds, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException late) {
+            // As where Python fails: there is no answer.
+        } catch (ExecutionException raised) {
+            LOG.debug("Python has not answered", raised);
+        }
+        waiting.remove(task);
+        task.cancel(false);
+        return null;
+    }
+
+    /** Have a question asked when one of Python's threads is free; nobody waits here. */
+    public FutureTask later(Callable question) {
+        FutureTask task = new FutureTask(question);
+        waiting.add(task);
+        return task;
+    }
+
+    /** Return about how many plans there was no answer, all in all. */
+    public long unanswered() {
+        return failed.get() + passedOver.get();
+    }
+
     private synchronized boolean isPaused() {
         return inARow >= FEW && System.nanoTime() - pausedUntil < 0;
     }

@@ -19,6 +19,12 @@ from eddyline.catalyst.dataframes import (
     scalar_subquery,
 )
 from eddyline.catalyst.dropped import LOST
+from eddyline.catalyst.event_log import (
+    PostedReports,
+    execution_identity,
+    has_event_log,
+    post_reports,
+)
 from eddyline.catalyst.expressions import (
     aggregate_mode,
     always_casts,
@@ -49,6 +55,7 @@ from eddyline.catalyst.handles import (
     CatalystExpression,
     Plan,
 )
+from eddyline.catalyst.metrics_source import ShownCounters, show_counters
 from eddyline.catalyst.new_expressions import (
     aliased,
     attribute_like,
@@ -202,8 +209,10 @@ __all__ = [
     "OptimizerRule",
     "PickledFunction",
     "Plan",
+    "PostedReports",
     "ReadNode",
     "RewrittenPlan",
+    "ShownCounters",
     "action_state",
     "aggregate_mode",
     "aggregated",
@@ -240,6 +249,7 @@ __all__ = [
     "evaluated_functions",
     "evaluates_others",
     "evaluation_of",
+    "execution_identity",
     "existence",
     "expanded",
     "expression_at",
@@ -253,6 +263,7 @@ __all__ = [
     "gives_same_rows",
     "grouping",
     "groups_in",
+    "has_event_log",
     "has_join",
     "has_limit",
     "has_python_function",
@@ -322,6 +333,7 @@ __all__ = [
     "pickled_function",
     "pickled_functions",
     "plain_environment",
+    "post_reports",
     "pretty",
     "project_item",
     "project_list",
@@ -346,6 +358,7 @@ __all__ = [
     "session_identity",
     "set_members",
     "settings_of",
+    "show_counters",
     "size_in_bytes",
     "staying",
     "struct_field",

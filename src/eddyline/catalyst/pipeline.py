@@ -322,6 +322,9 @@ def _compile(jvm: Any) -> Any:  # noqa: ANN401 - Py4J has no types
 
 _ALONE: Final = {
     "AdaptingRule": "PythonSide",
+    "CounterSource": "PythonSide",
+    "ReportPoster": "RoutingReportEvent",
+    "RoutingReportEvent": "PythonSide",
     "PythonSide": "KnownRewritings",
     "KnownRewritings": "ThreadConnections",
 }

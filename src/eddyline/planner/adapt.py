@@ -30,6 +30,7 @@ from eddyline.planner.declare.concurrent_functions import (
 )
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.explanation import Explanation, explained
+from eddyline.planner.operating import operating_of
 from eddyline.planner.passes import Making, Rewriting, rewritten_plan
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.read.concurrent_marks import marks_in
@@ -142,7 +143,9 @@ def adapt(
         return df
     if any_declared() or table_of_session(classic.sparkSession) is not None:
         tell_limits(classic.sparkSession)
+    operating_of(classic.sparkSession.sparkContext).begin()
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
+    registry.note_adapted(run, adapted, tuple((left.text, left.why) for left in rewriting.left))
     _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run))
     return adapted
 

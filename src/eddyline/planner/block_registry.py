@@ -9,21 +9,26 @@ function.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
 
 from pyspark import Accumulator, SparkContext
+from pyspark.sql import DataFrame
 
+from eddyline import counters
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.digest import digest
 from eddyline.host.per_context import PerContext
 from eddyline.latest import Latest
+from eddyline.planner.action_records import ActionRecords
 from eddyline.planner.learned.learned_store import LearnedStore
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
+from eddyline.reports.records import TaskRecord
 from eddyline.tasks.filter_task import fused_command, result_type
 from eddyline.tasks.remembered_call import remembered_command
 from eddyline.tasks.task_records import (
@@ -75,6 +80,18 @@ class Fused:
         )
 
 
+RecordedBlock: TypeAlias = tuple[Block, RoutingOptions, TaskRecord | None]
+"""A block, and what its tasks have reported; None where none has."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptedFrame:
+    """A DataFrame that ``adapt`` has returned, while it is there, and what is left to Spark."""
+
+    frame: weakref.ref[DataFrame]
+    left: tuple[tuple[str, str], ...]
+
+
 class Registry:
     """The fused functions of one Spark context."""
 
@@ -85,6 +102,10 @@ class Registry:
         )
         self.learned: Final = LearnedStore()
         """What tasks have reported of functions and predicates."""
+        self.counts: Final = counters.Counts()
+        """What was counted of all blocks; what the driver does for tasks is counted there."""
+        self.actions: ActionRecords | None = None
+        """What actions that run have reported, where somebody wants it of each by itself."""
         self._latest = Latest[bytes, Fused](BLOCKS, lambda fused: fused.size, BYTES)
         # What is kept by somebody: among the latest, or with a DataFrame.
         self._by_digest: WeakValueDictionary[bytes, Fused] = WeakValueDictionary()
@@ -92,6 +113,7 @@ class Registry:
             WeakValueDictionary()
         )
         self._by_key: WeakValueDictionary[str, Fused] = WeakValueDictionary()
+        self._adapted = Latest[int, AdaptedFrame](BLOCKS)
         self._runs = itertools.count(1)
 
     def next_run(self) -> int:
@@ -131,6 +153,21 @@ class Registry:
         """Take note of what a function was made of, and of who can ``make`` it of another block."""
         self._note(Fused(command, block, options, make))
 
+    def note_adapted(self, run: int, df: DataFrame, left: tuple[tuple[str, str], ...]) -> None:
+        """Take note of what a call of ``adapt`` has returned, and left to Spark, and why."""
+        self._adapted.put(run, AdaptedFrame(weakref.ref(df), left))
+
+    def adapted(self, run: int) -> AdaptedFrame | None:
+        """Return what a call of ``adapt`` has made; None for another number, or a forgotten one."""
+        return self._adapted.get(run)
+
+    def in_order(self, records: Mapping[str, TaskRecord]) -> Iterator[RecordedBlock]:
+        """Yield the blocks of which there are records, in the order of their plan."""
+        for key in tuple(self._by_key):  # as they were made: a plan is walked in that order
+            made = _parts(self._by_key.get(key)) if key in records else None
+            if made is not None:
+                yield *made, records[key]
+
     def made_again(self, command: bytes, block: Block) -> bytes | None:
         """Return a function with another limit in its block; None where nobody can make it.
 
@@ -163,6 +200,7 @@ class Registry:
     def forget(self) -> None:
         """Keep nothing but what DataFrames have, and no records."""
         self._latest.clear()
+        self._adapted.clear()
         forget_records(self.records.value)
         self.learned.forget()
 
@@ -171,10 +209,31 @@ class Registry:
         self.learned.save()
 
     def _hear(self, records: Records) -> None:
+        if self.actions is not None:
+            self.actions.take(records)
         for key, record in records.items():
             fused = self._by_key.get(key)
+            self._count(None if fused is None else fused.block, record)
             if fused is not None:
                 self.learned.reported(fused.block, record)
+
+    def _count(self, block: Block | None, record: TaskRecord) -> None:
+        # The calls of a concurrent function are the driver's, each for any number of tasks.
+        driven = () if block is None else tuple(f.driver is not None for f in block.functions)
+        own = [
+            told
+            for place, told in enumerate(record.functions)
+            if not (place < len(driven) and driven[place])
+        ]
+        self.counts.add(
+            {
+                counters.ROWS: record.rows_in,
+                counters.CALLS_MADE: sum(told.calls for told in own),
+                counters.CALLS_AVOIDED: record.calls_avoided,
+                counters.CALLS_REMEMBERED: sum(told.remembered for told in record.functions),
+                counters.SPILLED: 0 if record.join is None else record.join.spilled_bytes,
+            }
+        )
 
     def _known(
         self, block: FilterBlock, options: RoutingOptions, *, one_value: bool
@@ -186,7 +245,10 @@ class Registry:
 
     def _note(self, fused: Fused) -> None:
         self._keep(fused)
-        self._by_key[record_key(fused.block.identity, fused.options)] = fused
+        key = record_key(fused.block.identity, fused.options)
+        if key not in self._by_key:
+            self.counts.add({counters.BLOCKS: 1})
+        self._by_key[key] = fused
 
     def _keep(self, fused: Fused) -> None:
         name = digest(fused.command)

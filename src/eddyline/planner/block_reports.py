@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+from pyspark import SparkContext
 
 from eddyline.asking.price import Books, Spending
 from eddyline.blocks.filter_block import FilterBlock, UserFunction
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
-from eddyline.planner.block_registry import Block
+from eddyline.planner.block_registry import Block, RecordedBlock
+from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.reports.block_report import BlockReport
+from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.plain_spark import with_plain_calls
 from eddyline.reports.records import FunctionRecord, TaskRecord
+from eddyline.reports.routing_report import RoutingReport
 
 
 def block_report(
@@ -37,6 +43,35 @@ def block_report(
             record = replace(record, functions=functions)
     reduced = block.reduced or (isinstance(block, FilterBlock) and block.spared)
     return BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)
+
+
+def routing_report(
+    context: SparkContext,
+    recorded: Sequence[RecordedBlock],
+    left: tuple[tuple[str, str], ...],
+    *,
+    whole: bool,
+    every_action: bool,
+) -> RoutingReport:
+    """Return the report of the blocks of a query, with what the driver has done for them.
+
+    They are the ``whole`` of what Spark plans by where it has no joins beside them, and where
+    nothing was added to what was adapted. The records are of ``every_action``, or of one. ``left``
+    is what is left to Spark, and why.
+    """
+    # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
+    # may have a function called twice. It may also compute below some joins what stands above an
+    # eddy's.
+    joined = any(isinstance(block, JoinBlock) for block, _, _ in recorded)
+    calls = DriverCalls(lookup_tables_of(context).books, every_action=every_action)
+    blocks = []
+    for block, options, record in recorded:
+        if record is not None and not isinstance(block, JoinBlock):
+            record = calls.in_record(record, block, options)  # noqa: PLW2901 - the same, complete
+        counted = whole and (not joined or isinstance(block, JoinBlock))
+        blocks.append(block_report(block, options, record, whole=counted))
+    adapted = [(block, options) for block, options, _ in recorded]
+    return RoutingReport(tuple(blocks), left, _called(context, adapted), _asked(context, adapted))
 
 
 class DriverCalls:
@@ -82,3 +117,59 @@ class DriverCalls:
         seconds = spending.seconds * made / spending.values if spending.values else 0.0
         shared = told.shared + told.calls - made
         return replace(told, calls=made, shared=shared, seconds=seconds)
+
+
+def _asked(
+    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]]
+) -> tuple[AskedTable, ...]:
+    """Return what the lookup tables of blocks were asked for, in all jobs of these."""
+    wanted: dict[tuple[int, str], int] = {}
+    for block, options in adapted:
+        for lookup in block.lookups if isinstance(block, JoinBlock) else ():
+            wanted.setdefault((options.run, lookup.method), lookup.keys_per_call)
+    tables = lookup_tables_of(context)
+    totals = {run: tables.server.totals(f"{run}/") for run in {run for run, _ in wanted}}
+    return tuple(
+        AskedTable(
+            method.rpartition("/")[0],
+            asked.keys,
+            asked.requests,
+            asked.failures,
+            asked.most_in_flight,
+            asked.by_source,
+            asked.unmatched,
+            together,
+        )
+        for (run, method), together in wanted.items()
+        if (asked := totals[run].get(method)) is not None
+    )
+
+
+def _called(
+    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]]
+) -> tuple[CalledFunction, ...]:
+    """Return what the concurrent functions of blocks have done, in all jobs of these."""
+    books = lookup_tables_of(context).books
+    wanted: dict[tuple[int, int], int] = {}
+    for block, options in adapted:
+        for function in () if isinstance(block, JoinBlock) else block.functions:
+            if function.driver is not None:
+                wanted.setdefault((options.run, function.driver.number), function.driver.values)
+    totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
+    done = (  # as they were declared
+        (totals[run].get(number), together) for (run, number), together in sorted(wanted.items())
+    )
+    return tuple(
+        CalledFunction(
+            spending.name,
+            spending.values,
+            spending.calls,
+            spending.failures,
+            spending.seconds,
+            spending.spent,
+            spending.unit,
+            together,
+        )
+        for spending, together in done
+        if spending is not None
+    )

@@ -17,6 +17,7 @@ from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.learned.learned_file import keep_learned
+from eddyline.planner.operating import operating_of
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.rewrite.block_walk import Joins
 from eddyline.planner.self_check import check_once
@@ -141,6 +142,7 @@ def enable(
         lambda session, plan: _adapted(session, plan, chosen, budget, run),
         every=chosen.joins is Joins.ALWAYS,
     )
+    operating_of(active.sparkContext).begin()
     change_rules(active, lambda rules: [*rules, rule])
     return Enabled(active, rule)
 

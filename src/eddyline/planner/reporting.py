@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
 from eddyline.asking.checked_numbers import switch
-from eddyline.blocks.join_block import JoinBlock
-from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.host.classic import chosen_session
 from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.adapt import adapted_blocks, is_derived, left_in
-from eddyline.planner.block_registry import Block, registry_of
-from eddyline.planner.block_reports import DriverCalls, block_report
-from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.reports.driver_records import AskedTable, CalledFunction
+from eddyline.planner.block_registry import registry_of
+from eddyline.planner.block_reports import routing_report
 from eddyline.reports.learned_report import LearnedReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.tasks.task_records import record_key, recorded
@@ -64,21 +58,16 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
     # may have a function called twice. It may also compute below some joins what stands above an
     # eddy's.
-    joined = any(isinstance(block, JoinBlock) for block, _ in adapted)
     in_spark = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
     whole = not in_spark and not is_derived(df)
-    registry = registry_of(df.sparkSession.sparkContext)
-    records = registry.records.value
-    calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=every)
-    blocks = []
-    for block, options in adapted:
-        record = recorded(records, record_key(block.identity, options), earlier=every)
-        if record is not None and not isinstance(block, JoinBlock):
-            record = calls.in_record(record, block, options)
-        counted = whole and (not joined or isinstance(block, JoinBlock))
-        blocks.append(block_report(block, options, record, whole=counted))
+    context = df.sparkSession.sparkContext
+    records = registry_of(context).records.value
+    blocks = [
+        (block, options, recorded(records, record_key(block.identity, options), earlier=every))
+        for block, options in adapted
+    ]
     left = tuple((predicate.text, predicate.why) for predicate in left_in(df))
-    return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
+    return routing_report(context, blocks, left, whole=whole, every_action=every)
 
 
 def learned(spark: SparkSession | None = None) -> LearnedReport:
@@ -96,59 +85,3 @@ def learned(spark: SparkSession | None = None) -> LearnedReport:
     ``RuntimeError`` where there is no session or it was stopped.
     """
     return registry_of(chosen_session(spark).sparkContext).learned.report()
-
-
-def _asked(
-    df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
-) -> tuple[AskedTable, ...]:
-    """Return what the lookup tables of blocks were asked for, in all jobs of these."""
-    wanted: dict[tuple[int, str], int] = {}
-    for block, options in adapted:
-        for lookup in block.lookups if isinstance(block, JoinBlock) else ():
-            wanted.setdefault((options.run, lookup.method), lookup.keys_per_call)
-    tables = lookup_tables_of(df.sparkSession.sparkContext)
-    totals = {run: tables.server.totals(f"{run}/") for run in {run for run, _ in wanted}}
-    return tuple(
-        AskedTable(
-            method.rpartition("/")[0],
-            asked.keys,
-            asked.requests,
-            asked.failures,
-            asked.most_in_flight,
-            asked.by_source,
-            asked.unmatched,
-            together,
-        )
-        for (run, method), together in wanted.items()
-        if (asked := totals[run].get(method)) is not None
-    )
-
-
-def _called(
-    df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
-) -> tuple[CalledFunction, ...]:
-    """Return what the concurrent functions of blocks have done, in all jobs of these."""
-    books = lookup_tables_of(df.sparkSession.sparkContext).books
-    wanted: dict[tuple[int, int], int] = {}
-    for block, options in adapted:
-        for function in () if isinstance(block, JoinBlock) else block.functions:
-            if function.driver is not None:
-                wanted.setdefault((options.run, function.driver.number), function.driver.values)
-    totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
-    done = (  # as they were declared
-        (totals[run].get(number), together) for (run, number), together in sorted(wanted.items())
-    )
-    return tuple(
-        CalledFunction(
-            spending.name,
-            spending.values,
-            spending.calls,
-            spending.failures,
-            spending.seconds,
-            spending.spent,
-            spending.unit,
-            together,
-        )
-        for spending, together in done
-        if spending is not None
-    )

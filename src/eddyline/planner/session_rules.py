@@ -23,6 +23,7 @@ from eddyline.catalyst import OptimizerRule, Plan
 from eddyline.host.per_context import PerContext
 from eddyline.latest import Latest
 from eddyline.planner.block_registry import Block, Registry, registry_of
+from eddyline.planner.operating import operating_of
 from eddyline.planner.read.chains import FUSED_NAME
 from eddyline.planner.rewrite.told_limits import with_limits_told
 
@@ -54,6 +55,7 @@ def change_rules(
                 _telling.of(spark.sparkContext).begin_again(spark)
         if rules:
             of_sessions[name] = rules
+        operating_of(spark.sparkContext).enabled(any_session=bool(of_sessions))
         return before
 
 

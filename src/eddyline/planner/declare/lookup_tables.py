@@ -126,6 +126,12 @@ class LookupTables:
         server = self._server
         return 0 if server is None else server.answers
 
+    @property
+    def requests(self) -> int:
+        """How many requests were made for tables so far."""
+        server = self._server
+        return 0 if server is None else server.requests
+
     def forget(self) -> None:
         """Forget the answers for jobs that no task works for, and what each job has asked for."""
         server = self._server
