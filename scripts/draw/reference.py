@@ -36,6 +36,7 @@ NAMES: Final = (
     "learned",
     "progress",
     "live",
+    "telemetry",
     "watch",
     "lookup_table",
     "HttpLookup",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from eddyline.monitor.live_page import live
     from eddyline.monitor.progress import progress
     from eddyline.monitor.status import forget, status
+    from eddyline.monitor.telemetry import telemetry
     from eddyline.planner.adapt import adapt, explain
     from eddyline.planner.declare.concurrent import concurrent
     from eddyline.planner.declare.lookup_registration import lookup_table
@@ -57,6 +58,7 @@ __all__ = [
     "show_versions",
     "stateless",
     "status",
+    "telemetry",
     "watch",
 ]
 
@@ -82,6 +84,7 @@ _ON_FIRST_USE = {
     "session": "eddyline.host.session",
     "show_versions": "eddyline.host.show_versions",
     "status": "eddyline.monitor.status",
+    "telemetry": "eddyline.monitor.telemetry",
     "watch": "eddyline.watching.watch",
 }
 

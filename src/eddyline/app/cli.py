@@ -22,6 +22,7 @@ from eddyline.app.invocation import (
     DemoRulesInvocation,
     ExplainInvocation,
     Invocation,
+    ReportInvocation,
     RulesAskInvocation,
     RulesRunInvocation,
     SqlInvocation,
@@ -34,6 +35,7 @@ _COMMANDS: Final[dict[type[Invocation], str]] = {
     DemoLookupsInvocation: "eddyline_demos.commands.demo_lookups",
     DemoRulesInvocation: "eddyline_demos.commands.demo_rules",
     ExplainInvocation: "eddyline.app.commands.explain",
+    ReportInvocation: "eddyline.app.commands.report",
     RulesAskInvocation: "eddyline.app.commands.rules_ask",
     RulesRunInvocation: "eddyline.app.commands.rules_run",
     SqlInvocation: "eddyline.app.commands.sql",
@@ -82,7 +84,8 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     _require_surroundings(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
-    importlib.import_module("eddyline.host.versions").require_tested_version()
+    if not isinstance(invocation, ReportInvocation):  # which reads files, and needs no Spark
+        importlib.import_module("eddyline.host.versions").require_tested_version()
     command = importlib.import_module(_COMMANDS[type(invocation)])
     code: ExitCode = command.run(invocation)
     with printing():

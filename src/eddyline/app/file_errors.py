@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,21 @@ def file_errors_explained(
         yield
     except OSError as error:
         raise kind(f"{path} cannot be {doing}: {error.strerror or error}") from error
+
+
+def check_output(path: Path) -> None:
+    """Raise :class:`UsageError` if a file cannot be written, as far as can be seen."""
+    folder = path.absolute().parent
+    with file_errors_explained(path, "written"):
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {path.parent} to write {path.name} into")
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
+        if path.exists():
+            os.close(os.open(path, os.O_WRONLY))  # changes nothing
+        else:
+            # Permissions alone do not say: root has them all, on a read-only disk too.
+            tempfile.TemporaryFile(dir=folder).close()
 
 
 @contextmanager

@@ -76,6 +76,19 @@ class ExplainInvocation:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportInvocation:
+    """``eddyline report``: show the reports in an event log; of one ``action``, None for all.
+
+    ``html`` and ``json`` are files to write.
+    """
+
+    event_log: Path
+    action: int | None = None
+    html: Path | None = None
+    json: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DemoInvocation:
     """``eddyline demo``: race plain Spark.
 
@@ -131,6 +144,7 @@ Invocation = (
     | DemoInvocation
     | DemoLookupsInvocation
     | DemoRulesInvocation
+    | ReportInvocation
     | RulesRunInvocation
     | RulesAskInvocation
 )

@@ -7,9 +7,7 @@ put together here piece by piece, so the rows never have to fit into memory.
 from __future__ import annotations
 
 import csv
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,21 +25,6 @@ from eddyline.app.output_kind import OutputKind
 # from here in nanoseconds and so for the years 1677 to 2262 only.
 _TIMESTAMP_SETTING: Final = "spark.sql.parquet.outputTimestampType"
 _TIMESTAMP_TYPE: Final = "TIMESTAMP_MICROS"
-
-
-def check_output(path: Path) -> None:
-    """Raise :class:`UsageError` if a file cannot be written, as far as can be seen."""
-    folder = path.absolute().parent
-    with file_errors_explained(path, "written"):
-        if not folder.is_dir():
-            raise UsageError(f"there is no folder {path.parent} to write {path.name} into")
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder; name a file in it")
-        if path.exists():
-            os.close(os.open(path, os.O_WRONLY))  # changes nothing
-        else:
-            # Permissions alone do not say: root has them all, on a read-only disk too.
-            tempfile.TemporaryFile(dir=folder).close()
 
 
 def check_columns(frame: DataFrame, path: Path) -> None:

@@ -20,6 +20,7 @@ from eddyline.app.invocation import (
     FunctionSource,
     Invocation,
     Query,
+    ReportInvocation,
     RulesAskInvocation,
     RulesRunInvocation,
     Script,
@@ -91,6 +92,15 @@ examples:
 """
 
 
+_REPORT_EXAMPLES = """\
+examples:
+  eddyline report --event-log /tmp/spark-events/eventlog_v2_local-1764320400000
+  eddyline report --event-log /tmp/spark-events/app-20251128-0001.zstd --action 3
+  eddyline report --event-log /tmp/spark-events/local-1764320400000 --html reports.html
+
+The application ran with spark.eventLog.enabled=true. No Spark is started.
+"""
+
 _RULES_EXAMPLES = """\
 examples:
   run the queries of a file, until Ctrl-C:
@@ -147,11 +157,15 @@ def parse(arguments: Sequence[str] | None = None) -> Invocation:
     parser = _parser()
     namespace = parser.parse_args(arguments)
     if namespace.command is None:
-        parser.error("a command is needed: demo, sql, explain or rules")
+        parser.error("a command is needed: demo, sql, explain, report or rules")
     if namespace.command == "demo":
         return _demo_invocation(namespace)
     if namespace.command == "sql":
         return _sql_invocation(namespace)
+    if namespace.command == "report":
+        return ReportInvocation(
+            namespace.event_log, namespace.action, namespace.html, namespace.json
+        )
     if namespace.command == "rules":
         return _rules_invocation(namespace)
     return _explain_invocation(namespace)
@@ -320,8 +334,37 @@ def _parser() -> _Parser:
         help="show what the query looks like after one stage on its way instead",
     )
     _add_sources(explain)
+    _add_report(commands)
     _add_rules(commands)
     return parser
+
+
+def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
+    report = _command(
+        commands,
+        "report",
+        "show the reports of an application that is over, from Spark's event log",
+        _REPORT_EXAMPLES,
+    )
+    report.add_argument(
+        "--event-log",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="a log of spark.eventLog.dir: a file, or the folder of one that was rolled",
+    )
+    report.add_argument(
+        "--action",
+        type=partial(_natural, what="an action"),
+        metavar="N",
+        help="only the report of this action, by Spark's number of the query (default: all)",
+    )
+    report.add_argument(
+        "--html", type=Path, metavar="FILE.html", help="write a web page instead of printing"
+    )
+    report.add_argument(
+        "--json", type=Path, metavar="FILE.json", help="write JSON instead of printing"
+    )
 
 
 def _add_rules(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -1,5 +1,8 @@
 package eddyline.catalyst;
 
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
@@ -12,11 +15,16 @@ import org.apache.spark.scheduler.EventLoggingListener;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.reflect.ClassTag$;
 
 /**
  * Has Python report each action that is over, and posts the report as an event, which the event log keeps.
@@ -39,20 +47,23 @@ public final class ReportPoster extends SparkListener {
     private SparkContext context;
     private PythonSide side;
     private BiFunction report;
+    private String named;
     private boolean lost;
 
     /**
      * Begin, where the application has an event log; tell whether it has.
      *
      * @param report from the number of an action, and what its plan is like, to its report in JSON; null for none
+     * @param named what the names of the functions begin with that plans are told apart by
      */
-    public boolean begin(SparkContext context, PythonSide side, BiFunction report) {
+    public boolean begin(SparkContext context, PythonSide side, BiFunction report, String named) {
         if (context.eventLogger().isEmpty()) {
             return false;
         }
         this.context = context;
         this.side = side;
         this.report = report;
+        this.named = named;
         context.listenerBus().addToEventLogQueue(this);
         return true;
     }
@@ -121,8 +132,7 @@ public final class ReportPoster extends SparkListener {
 
         /** Return the report where nobody takes it any more: posts are dropped when a context has stopped. */
         public Object call() {
-            String plan = (hasJoin() ? "join " : "alone ") + System.identityHashCode(execution);
-            Object made = report.apply(Long.valueOf(action), plan);
+            Object made = report.apply(Long.valueOf(action), plan());
             if (made == null) {
                 return null;
             }
@@ -134,13 +144,50 @@ public final class ReportPoster extends SparkListener {
             return null;
         }
 
-        /** Whether Spark may have derived filters from joins; said too of a plan that there is not. */
-        private boolean hasJoin() {
+        /**
+         * Say what the plan is like, in words: the identity of the execution, whether there is a join, from which
+         * Spark may have derived filters, and the digests of the functions in question, in the order of the plan.
+         */
+        private String plan() {
+            String identity = Integer.toString(System.identityHashCode(execution));
             try {
-                return execution.optimizedPlan().containsPattern(TreePattern.JOIN());
-            } catch (Throwable failed) {  // as a query that was never planned
-                return true;
+                LogicalPlan plan = execution.optimizedPlan();
+                String joins = plan.containsPattern(TreePattern.JOIN()) ? " join" : " alone";
+                StringBuilder digests = new StringBuilder();
+                functions(plan, digests);
+                return identity + joins + digests;
+            } catch (Throwable failed) {  // as where a query was never planned
+                return identity + " join";
             }
+        }
+    }
+
+    private void functions(LogicalPlan plan, StringBuilder digests) throws NoSuchAlgorithmException {
+        if (plan.containsPattern(TreePattern.PYTHON_UDF())) {
+            for (int n = 0; n < plan.expressions().length(); n++) {
+                calls((Expression) plan.expressions().apply(n), digests);
+            }
+        }
+        for (int n = 0; n < plan.children().length(); n++) {
+            functions((LogicalPlan) plan.children().apply(n), digests);
+        }
+        for (int n = 0; n < plan.subqueries().length(); n++) {
+            functions((LogicalPlan) plan.subqueries().apply(n), digests);
+        }
+        if (plan instanceof InMemoryRelation) {
+            functions(((InMemoryRelation) plan).cacheBuilder().logicalPlan(), digests);
+        }
+    }
+
+    private void calls(Expression expression, StringBuilder digests) throws NoSuchAlgorithmException {
+        if (expression instanceof PythonUDF && ((PythonUDF) expression).name().startsWith(named)) {
+            scala.collection.Seq command = ((PythonUDF) expression).func().command();
+            byte[] bytes = (byte[]) command.toArray(ClassTag$.MODULE$.Byte());
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes);
+            digests.append(' ').append(HexFormat.of().formatHex(digest));
+        }
+        for (int n = 0; n < expression.children().length(); n++) {
+            calls((Expression) expression.children().apply(n), digests);
         }
     }
 }

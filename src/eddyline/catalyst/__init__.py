@@ -20,6 +20,7 @@ from eddyline.catalyst.dataframes import (
 )
 from eddyline.catalyst.dropped import LOST
 from eddyline.catalyst.event_log import (
+    EndedAction,
     PostedReports,
     execution_identity,
     has_event_log,
@@ -204,6 +205,7 @@ __all__ = [
     "ActionState",
     "Analyst",
     "CatalystExpression",
+    "EndedAction",
     "NodeFields",
     "NodeText",
     "OptimizerRule",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from py4j.clientserver import ClientServer
@@ -18,9 +19,23 @@ from eddyline.catalyst.python_side import python_side
 
 _log: Final = logging.getLogger("eddyline")
 
-Report = Callable[[int, bool, int], str | None]
-"""From the number of an action, whether its plan has a join, and the identity of its execution, to
-its report in JSON; None where there is none."""
+
+@dataclass(frozen=True, slots=True)
+class EndedAction:
+    """An action that is over: its number, and what there is to say of its plan.
+
+    ``execution`` is as :func:`execution_identity` has it, ``joins`` tells whether Spark joins
+    anything, and ``functions`` are digests of the functions in question, in the order of the plan.
+    """
+
+    number: int
+    execution: int
+    joins: bool
+    functions: tuple[bytes, ...]
+
+
+Report = Callable[[EndedAction], str | None]
+"""From an action to its report in JSON; None where there is none."""
 
 
 class PostedReports:
@@ -41,10 +56,11 @@ def has_event_log(context: SparkContext) -> bool:
     return bool(cast("Any", context)._jsc.sc().eventLogger().isDefined())
 
 
-def post_reports(context: SparkContext, report: Report) -> PostedReports | None:
+def post_reports(context: SparkContext, report: Report, *, named: str) -> PostedReports | None:
     """Have every action of a context reported when it is over; None where that is not possible.
 
-    ``report`` is called in threads of its own, after the action.
+    ``report`` is called in threads of its own, after the action, and is told of the functions whose
+    names begin with ``named``.
     """
     if not isinstance(SparkContext._gateway, ClientServer):
         _log.info("The event log keeps no reports with PYSPARK_PIN_THREAD=false.")
@@ -53,7 +69,7 @@ def post_reports(context: SparkContext, report: Report) -> PostedReports | None:
         side = python_side()
         poster = new_alone("ReportPoster")
         asked = _Asked(report)  # Py4J keeps it as long as the JVM does
-        begun = poster.begin(cast("Any", context)._jsc.sc(), side, asked)
+        begun = poster.begin(cast("Any", context)._jsc.sc(), side, asked, named)
     except (Py4JError, TypeError) as error:  # TypeError: no such class
         _log.info("The event log keeps no reports: %s", error)
         return None
@@ -71,9 +87,12 @@ class _Asked:
 
     def apply(self, action: int, plan: str) -> str | None:
         """Return the report of an action."""
-        joins, execution = plan.split()
+        execution, joins, *functions = plan.split()
+        ended = EndedAction(
+            action, int(execution), joins == "join", tuple(map(bytes.fromhex, functions))
+        )
         try:
-            return self._report(action, joins == "join", int(execution))
+            return self._report(ended)
         except Exception:  # noqa: BLE001 - whatever it raises: the query is over and well
             _log.exception("The event log has no report of an action")
             return None

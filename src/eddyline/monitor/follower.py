@@ -11,12 +11,10 @@ from pyspark.sql import SparkSession
 from eddyline import catalyst
 from eddyline.monitor.live_query import LiveQuery, QueryState
 from eddyline.monitor.query_book import QueryBook, StageCount
+from eddyline.reports.wording import JAVA_CALLER
 
 EVERY: Final = 0.3
 """Seconds between two looks; one takes some 3 ms an action that runs."""
-
-JAVA_CALLER: Final = " at NativeMethodAccessorImpl.java:0"
-"""What Spark says where PySpark does not tell it who has called."""
 
 FORGOTTEN: Final = 5.0
 """Seconds after which an action that Spark does not know has ended long ago."""

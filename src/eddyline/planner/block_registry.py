@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
@@ -161,10 +161,17 @@ class Registry:
         """Return what a call of ``adapt`` has made; None for another number, or a forgotten one."""
         return self._adapted.get(run)
 
-    def in_order(self, records: Mapping[str, TaskRecord]) -> Iterator[RecordedBlock]:
-        """Yield the blocks of which there are records, in the order of their plan."""
-        for key in tuple(self._by_key):  # as they were made: a plan is walked in that order
-            made = _parts(self._by_key.get(key)) if key in records else None
+    def in_order(
+        self, records: Mapping[str, TaskRecord], digests: Iterable[bytes]
+    ) -> Iterator[RecordedBlock]:
+        """Yield the blocks of which there are records; first those with some functions, in order.
+
+        ``digests`` are those of the functions.
+        """
+        fused = (self._by_digest.get(known) for known in digests)
+        first = (record_key(each.block.identity, each.options) for each in fused if each)
+        for key in dict.fromkeys((*first, *records)):
+            made = self.reporting(key) if key in records else None
             if made is not None:
                 yield *made, records[key]
 

@@ -26,6 +26,7 @@ from eddyline.host.per_context import PerContext
 from eddyline.planner.action_records import ActionRecords
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
+from eddyline.planner.read.chains import FUSED_NAME
 
 REPORTS: Final = "spark.eddyline.eventLog"
 """Setting: whether an event log that is there keeps reports; true by default."""
@@ -130,33 +131,34 @@ class Operating:
             return
         registry = registry_of(context)
         registry.actions = ActionRecords()
-        self._posted = catalyst.post_reports(context, self._reported)
+        self._posted = catalyst.post_reports(context, self._reported, named=FUSED_NAME)
         if self._posted is None:
             registry.actions = None
             return
         atexit.register(_settle, weakref.ref(self))
 
-    def _reported(self, action: int, joins: bool, execution: int) -> str | None:  # noqa: FBT001 - as it is asked
+    def _reported(self, action: catalyst.EndedAction) -> str | None:
         """Return the report of an action that is over, in JSON; None where no eddy ran in it."""
         context = self._context()
         registry = None if context is None else registry_of(context)
         if context is None or registry is None or registry.actions is None:
             return None
-        recorded = tuple(registry.in_order(registry.actions.over(action)))
+        records = registry.actions.over(action.number)
+        recorded = tuple(registry.in_order(records, action.functions))
         if not recorded:
             return None
         # Only where an action has a report is that needed which draws tables: 0.05 s.
         from eddyline.planner.block_reports import routing_report  # noqa: PLC0415
         from eddyline.reports.kept_report import kept_json  # noqa: PLC0415
 
-        whole, left = not joins, list[tuple[str, str]]()
+        whole, left = not action.joins, list[tuple[str, str]]()
         for run in dict.fromkeys(options.run for _, options, _ in recorded):
             adapted = registry.adapted(run)
             if adapted is None:
                 continue
             left += adapted.left
             frame = adapted.frame()
-            whole = whole and frame is not None and _executes(frame, execution)
+            whole = whole and frame is not None and _executes(frame, action.execution)
         report = routing_report(context, recorded, tuple(left), whole=whole, every_action=False)
         return kept_json(report, self._redaction)
 

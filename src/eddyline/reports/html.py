@@ -49,6 +49,15 @@ def fragment(sections: ReportSections) -> str:
     return _rendered("fragment.html.j2", sections, images=True)
 
 
+def page_of_several(reports: Sequence[tuple[str, str, ReportSections]]) -> str:
+    """Return a whole HTML document of several reports, each under a title with a line about it."""
+    fragments = [
+        _rendered("fragment.html.j2", sections, images=False, title=title, about=about)
+        for title, about, sections in reports
+    ]
+    return _TEMPLATES.get_template("pages.html.j2").render(fragments=fragments)
+
+
 def tables_fragment(title: str, tables: Sequence[TableSection], without: str) -> str:
     """Return tables alone as one element; ``without`` is what stands there where there are none."""
     return _TEMPLATES.get_template("tables.html.j2").render(
@@ -56,13 +65,22 @@ def tables_fragment(title: str, tables: Sequence[TableSection], without: str) ->
     )
 
 
-def _rendered(template: str, sections: ReportSections, *, images: bool) -> str:
+def _rendered(
+    template: str,
+    sections: ReportSections,
+    *,
+    images: bool,
+    title: str = "Routing report",
+    about: str = "",
+) -> str:
     return _TEMPLATES.get_template(template).render(
         report=sections,
         blocks=[_block_view(block) for block in sections.blocks],
         no_blocks=NO_BLOCKS,
         advice_heading=ADVICE,
         images=images,
+        title=title,
+        about=about,
         colours=_COLOURS,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -143,3 +144,10 @@ class RoutingReport:
 
     def _sections(self) -> ReportSections:
         return report_sections(self.blocks, self.left, self.called, self.asked)
+
+
+def reports_page(reports: Sequence[tuple[str, str, RoutingReport]]) -> str:
+    """Return a page of several reports, each with a title and what there is to say of it."""
+    from eddyline.reports.html import page_of_several  # noqa: PLC0415 - only pages need jinja2
+
+    return page_of_several([(title, about, of._sections()) for title, about, of in reports])  # noqa: SLF001 - its own

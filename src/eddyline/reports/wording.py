@@ -11,6 +11,9 @@ from eddyline.reports.records import OTHER_ORDERS, Change, Order
 NOTHING = "-"
 """Stands where a figure does not exist, such as the selectivity of no rows."""
 
+JAVA_CALLER = " at NativeMethodAccessorImpl.java:0"
+"""What Spark says of an action where PySpark does not tell it who has called."""
+
 _MANY_PREDICATES = 5  # an order of more predicates is spelled without blanks, to stay readable
 _SHORT_LABEL = 2  # letters; longer ones need the blanks
 _KIBI = 1024

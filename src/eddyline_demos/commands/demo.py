@@ -7,10 +7,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from eddyline.app.endings import ExitCode, RunError
-from eddyline.app.file_errors import file_errors_explained, printing
+from eddyline.app.file_errors import check_output, file_errors_explained, printing
 from eddyline.app.interrupts import temporary_folder
 from eddyline.app.invocation import DemoInvocation
-from eddyline.app.output import check_output
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show

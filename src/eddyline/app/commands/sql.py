@@ -14,9 +14,9 @@ from rich.text import Text
 
 import eddyline
 from eddyline.app.endings import ExitCode, RunError
-from eddyline.app.file_errors import file_errors_explained, printing
+from eddyline.app.file_errors import check_output, file_errors_explained, printing
 from eddyline.app.invocation import SqlInvocation
-from eddyline.app.output import check_columns, check_output, write_rows
+from eddyline.app.output import check_columns, write_rows
 from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.row_lines import table_lines

@@ -1,0 +1,164 @@
+"""An application with an event log, for ``test_event_log``: run with a folder, and settings.
+
+It writes what ``eddyline.report`` says of its actions into ``said.json`` of the folder, and what
+sinks of Spark's metrics and OpenTelemetry show.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import udf
+
+import eddyline
+
+ROWS = 400
+THREADS = 4
+
+SINK = "spark.metrics.conf.*.sink.prometheusServlet"
+SETTINGS = {
+    "spark.eventLog.enabled": "true",
+    "spark.ui.enabled": "true",
+    "spark.ui.port": "0",
+    f"{SINK}.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    f"{SINK}.path": "/metrics/prometheus",
+}
+
+
+def even(number: int) -> bool:
+    return number % 2 == 0
+
+
+def third(number: int) -> bool:
+    return number % 3 == 0
+
+
+def picky(number: int) -> bool:
+    if number == 6:
+        raise ValueError("not this one")
+    return number % 3 == 0
+
+
+def asked(spark: SparkSession, *functions: Callable[..., bool], rows: int = ROWS) -> DataFrame:
+    df = spark.range(rows)
+    condition: Column | None = None
+    for function in functions or (even, third):
+        called = udf(function, "boolean")("id")
+        condition = called if condition is None else condition & called
+    assert condition is not None
+    return df.filter(condition)
+
+
+def prometheus(spark: SparkSession) -> dict[str, int] | None:
+    """Return Eddyline's counters as the servlet shows them; None where there is no such sink."""
+    port = str(spark.sparkContext.uiWebUrl).rpartition(":")[2]
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/metrics/prometheus/") as answer:
+            lines = answer.read().decode().splitlines()
+    except HTTPError:
+        return None
+    found = {}
+    for line in lines:
+        name, _, value = line.partition(" ")
+        _, mark, counter = name.partition("_driver_eddyline_")
+        if mark:
+            found[counter.partition("_Count")[0]] = int(value)
+    return found
+
+
+def open_telemetry(spark: SparkSession) -> list[dict[str, dict[str, Any]]] | None:
+    """Return what a reader sees, read twice, then after a stop; None without an SDK."""
+    try:
+        from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415 - it may be missing
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return None
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+
+    def read() -> dict[str, dict[str, Any]]:
+        data = reader.get_metrics_data()
+        if data is None:
+            return {}
+        return {
+            metric.name: {
+                "unit": metric.unit,
+                "values": [
+                    [dict(point.attributes), point.value] for point in metric.data.data_points
+                ],
+            }
+            for resource in data.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        }
+
+    with eddyline.telemetry(spark, provider=provider), eddyline.telemetry(provider=provider):
+        seen = [read(), read()]
+    with eddyline.telemetry(spark, provider=provider):
+        seen.append(read())
+    seen.append(read())
+    provider.shutdown()
+    return seen
+
+
+def joined(spark: SparkSession) -> DataFrame:
+    one = spark.range(60).selectExpr("id AS k", "id AS v").filter(udf(even, "boolean")("v"))
+    other = spark.range(60).selectExpr("id AS k", "id * 3 AS w").filter(udf(third, "boolean")("w"))
+    return one.join(other, "k").filter(udf(lambda v, w: v < w, "boolean")("v", "w"))
+
+
+def main(folder: Path, settings: dict[str, str]) -> None:
+    """Run some actions, and write down what was said of them."""
+    log = {"spark.eventLog.dir": folder.as_uri()}
+    spark = eddyline.session("logged", master="local[2]", config=SETTINGS | log | settings)
+    spark.sparkContext.setLogLevel("OFF")
+    said: dict[str, Any] = {"prometheus before": prometheus(spark)}
+    reports: list[Any] = []
+    said["reports"] = reports
+
+    def noted(df: DataFrame) -> None:
+        reports.append(eddyline.report(df).to_dict())
+
+    with eddyline.enable(spark):
+        counted = asked(spark)
+        counted.count()
+        noted(counted)
+        said["prometheus"] = prometheus(spark)
+        both = asked(spark).groupBy("id").count().filter(udf(even, "boolean")("count"))
+        both.collect()
+        noted(both)
+        spark.range(5).count()  # no eddy runs in it
+        several = joined(spark)
+        several.collect()
+        noted(several)
+        said["telemetry"] = open_telemetry(spark)
+    said["prometheus after"] = prometheus(spark)
+    fast = eddyline.adapt(asked(spark, third, even))
+    fast.collect()
+    noted(fast)
+    fast.count()
+    noted(fast)
+    try:
+        eddyline.adapt(asked(spark, even, picky)).collect()
+    except PySparkException as error:
+        said["error"] = str(error)
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(lambda _: fast.count(), range(2 * THREADS)))
+    last = eddyline.adapt(asked(spark, even, third, rows=100))
+    last.collect()
+    noted(last)
+    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), dict(setting.split("=", 1) for setting in sys.argv[2:]))
