@@ -82,6 +82,7 @@ RESULTS: Final = {
     "report": ("eddyline.reports.routing_report.RoutingReport",),
     "progress": ("eddyline.monitor.progress.ProgressDisplay",),
     "live": ("eddyline.monitor.live_page.LivePage",),
+    "telemetry": ("eddyline.monitor.telemetry.Telemetry",),
     "watch": (
         "eddyline.watching.watch.Watch",
         "eddyline.watching.parts.Part",
@@ -104,6 +105,7 @@ GUIDES: Final = {
     "learned": "guide.md#what-earlier-queries-have-learned",
     "progress": "live.md",
     "live": "live.md",
+    "telemetry": "operating.md#with-opentelemetry",
     "watch": "watching.md",
     "lookup_table": "lookups.md",
     "concurrent": "functions.md",

@@ -1,7 +1,7 @@
-"""An application with an event log, for ``test_event_log``: run with a folder, and settings.
+"""Applications with an event log, one after the other in a process, for ``test_event_log``.
 
-It writes what ``eddyline.report`` says of its actions into ``said.json`` of the folder, and what
-sinks of Spark's metrics and OpenTelemetry show.
+Run with a folder. Each has a folder in it, and writes what ``eddyline.report`` says of its actions
+into ``said.json`` there, and what sinks of Spark's metrics and OpenTelemetry show.
 """
 
 from __future__ import annotations
@@ -116,11 +116,32 @@ def joined(spark: SparkSession) -> DataFrame:
     return one.join(other, "k").filter(udf(lambda v, w: v < w, "boolean")("v", "w"))
 
 
-def main(folder: Path, settings: dict[str, str]) -> None:
-    """Run some actions, and write down what was said of them."""
+def begun(folder: Path, settings: dict[str, str]) -> SparkSession:
+    folder.mkdir()
     log = {"spark.eventLog.dir": folder.as_uri()}
     spark = eddyline.session("logged", master="local[2]", config=SETTINGS | log | settings)
     spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def ended(folder: Path, said: dict[str, Any], spark: SparkSession) -> None:
+    """End at once, as a job does."""
+    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    spark.stop()
+
+
+def one_action(folder: Path, settings: dict[str, str]) -> None:
+    """Adapt one DataFrame."""
+    spark = begun(folder, settings)
+    fast = eddyline.adapt(asked(spark))
+    fast.collect()
+    said = {"reports": [eddyline.report(fast).to_dict()], "prometheus": prometheus(spark)}
+    ended(folder, said, spark)
+
+
+def many_actions(folder: Path) -> None:
+    """Run actions of all kinds."""
+    spark = begun(folder, {})
     said: dict[str, Any] = {"prometheus before": prometheus(spark)}
     reports: list[Any] = []
     said["reports"] = reports
@@ -156,9 +177,16 @@ def main(folder: Path, settings: dict[str, str]) -> None:
     last = eddyline.adapt(asked(spark, even, third, rows=100))
     last.collect()
     noted(last)
-    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
-    spark.stop()
+    ended(folder, said, spark)
+
+
+def main(folder: Path) -> None:
+    """Run the applications."""
+    many_actions(folder / "many")
+    one_action(folder / "always", {"spark.eddyline.metrics": "true"})
+    off = {"spark.eddyline.eventLog": "false", "spark.eddyline.metrics": "false"}
+    one_action(folder / "off", off | {"spark.eventLog.rolling.enabled": "false"})
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), dict(setting.split("=", 1) for setting in sys.argv[2:]))
+    main(Path(sys.argv[1]))

@@ -24,19 +24,26 @@ from tests.planner.logged_application import ROWS, THREADS
 pytestmark = pytest.mark.slow(14)
 
 
-def application(folder: Path, *settings: str) -> tuple[Path, dict[str, Any]]:
-    """Run one; return its log, and what it has said itself."""
-    command = [sys.executable, logged_application.__file__, str(folder), *settings]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the applications were."""
+    folder = tmp_path_factory.mktemp("events")
+    command = [sys.executable, logged_application.__file__, str(folder)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    (log,) = (path for path in folder.iterdir() if path.name != "said.json")
+    return folder
+
+
+def application(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the log of one, and what it has said itself."""
+    (log,) = (path for path in folder.iterdir() if path.suffix not in {".json", ".crc"})
     return log, json.loads((folder / "said.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    return application(tmp_path_factory.mktemp("events"))
+def logged(folder: Path) -> tuple[Path, dict[str, Any]]:
+    return application(folder / "many")
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +169,19 @@ def test_the_command_prints_it(
     assert written["actions"][0]["report"] == logged[1]["reports"][0]
 
 
-def test_neither_reports_nor_counters_where_settings_say_so(tmp_path: Path) -> None:
-    settings = ("spark.eddyline.eventLog=false", "spark.eddyline.metrics=false")
-    log, said = application(tmp_path, *settings, "spark.eventLog.rolling.enabled=false")
+def test_neither_reports_nor_counters_where_settings_say_so(folder: Path) -> None:
+    log, said = application(folder / "off")
     assert said["prometheus"] == {}
-    assert len(said["reports"]) == 6
+    assert len(said["reports"]) == 1
     assert main(["report", "--event-log", str(log)]) == 2
+
+
+def test_a_later_context_begins_anew_and_may_always_show_counters(folder: Path) -> None:
+    log, said = application(folder / "always")
+    (action,) = read_event_log(log).actions
+    assert action.report.to_dict() == said["reports"][0]
+    assert said["prometheus"]["rows"] == ROWS
+    assert said["prometheus"]["blocks"] == 1
 
 
 def test_without_an_event_log_nothing_is_listened_to(spark: SparkSession) -> None:

@@ -119,6 +119,8 @@ class AskedFunction(WayToAnswers[Arguments]):
         except self.ends as error:
             self._end = error
         if left and self._end is not None:
+            if isinstance(self._end, BudgetSpentError):
+                self._method.books.refused += len(left)
             yield WayAnswer(left, self._without(left, [str(self._end)] * len(left), self._end))
         self._spending.seconds += self._now() - began
 
@@ -191,7 +193,6 @@ class AskedFunction(WayToAnswers[Arguments]):
         if price.budget is not None:
             spent = spending.spent
             if spent + amount > price.budget * (1 + ROUNDING):
-                self._method.books.refused += 1
                 raise BudgetSpentError(
                     f"{self._method.name} has spent {spent:.6g} of its budget of "
                     f"{price.budget:g} {price.unit} for this job, and the next call costs "

@@ -109,7 +109,7 @@ class Books:
         self.calls = 0
         """Calls of all jobs, those that are forgotten included."""
         self.refused = 0
-        """Likewise calls that were not made, as a budget did not suffice."""
+        """Likewise values that were not called for, as a budget did not suffice."""
 
     def open(self, job: str, number: int, name: str, unit: str) -> Spending:
         """Return where the calls of function ``number`` are added for a job."""
