@@ -57,7 +57,7 @@ COUNTERS: Final = (
 """All of them, in the order in which they are shown."""
 
 
-class Counts:
+class CounterValues:
     """What was counted so far; from any thread."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Counts:
     def add(self, more: Mapping[Counter, int]) -> None:
         """Count more of some.
 
-        >>> counts = Counts()
+        >>> counts = CounterValues()
         >>> counts.add({ROWS: 3})
         >>> counts.values()[ROWS]
         3

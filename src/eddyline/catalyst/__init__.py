@@ -19,13 +19,6 @@ from eddyline.catalyst.dataframes import (
     scalar_subquery,
 )
 from eddyline.catalyst.dropped import LOST
-from eddyline.catalyst.event_log import (
-    EndedAction,
-    PostedReports,
-    execution_identity,
-    has_event_log,
-    post_reports,
-)
 from eddyline.catalyst.expressions import (
     aggregate_mode,
     always_casts,
@@ -156,6 +149,13 @@ from eddyline.catalyst.plan_nodes import (
     tree_text,
     with_children,
     with_subqueries,
+)
+from eddyline.catalyst.posted_reports import (
+    EndedAction,
+    PostedReports,
+    execution_identity,
+    has_event_log,
+    post_reports,
 )
 from eddyline.catalyst.python_functions import (
     PickledFunction,

@@ -102,7 +102,7 @@ class Registry:
         )
         self.learned: Final = LearnedStore()
         """What tasks have reported of functions and predicates."""
-        self.counts: Final = counters.Counts()
+        self.counts: Final = counters.CounterValues()
         """What was counted of all blocks; what the driver does for tasks is counted there."""
         self.actions: ActionRecords | None = None
         """What actions that run have reported, where somebody wants it of each by itself."""

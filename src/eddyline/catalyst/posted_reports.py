@@ -46,7 +46,12 @@ class PostedReports:
         self._poster: Final = poster
 
     def settle(self) -> None:
-        """Wait for the reports of actions that are over, some seconds at the most."""
+        """Wait for the reports of actions that are over, some seconds at the most.
+
+        Does nothing where the context, or the JVM, has ended.
+        """
+        if SparkContext._active_spark_context is None:
+            return
         with contextlib.suppress(*GONE):
             self._poster.settle()
 
