@@ -86,7 +86,7 @@ def open_telemetry(spark: SparkSession) -> list[dict[str, dict[str, Any]]] | Non
     provider = MeterProvider([reader])
 
     def read() -> dict[str, dict[str, Any]]:
-        data = reader.get_metrics_data()
+        data: Any = reader.get_metrics_data()
         if data is None:
             return {}
         return {
