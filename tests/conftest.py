@@ -15,7 +15,7 @@ import eddyline
 from eddyline.catalyst.compiled_java import VARIABLE
 from eddyline.engine.storage.few_rows import compile_at_once
 from eddyline.quirks.pyspark_at_hand import MINOR
-from tests import looked_up, properties, quick_files, without_arrow_udf
+from tests import looked_up, properties, quick_files, without_arrow_tables, without_arrow_udf
 from tests.quick_java import QuickJava
 from tests.validated import SETTINGS
 
@@ -53,6 +53,7 @@ def file_of(item: pytest.Item) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     looked_up.remember()
     without_arrow_udf.skip_where_asked()
+    without_arrow_tables.stand_in_where_needed()
     compile_at_once()  # what stands in for few rows has tests of its own
     java = QuickJava(config.rootpath / ".pytest_cache" / "java")
     java.use()
@@ -63,6 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if MINOR <= (4, 1):
         # Such a PySpark leaves the socket of every collect() to the garbage collector.
         config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+    if MINOR < (4, 0):
+        # Such a PySpark compares versions by what Python's distutils had, at each of its calls.
+        line = "ignore:distutils Version classes are deprecated:DeprecationWarning"
+        config.addinivalue_line("filterwarnings", line)
+        line = "ignore:Arrow optimization for Python UDFs cannot be enabled:UserWarning"
+        config.addinivalue_line("filterwarnings", line)  # of functions without arguments
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from eddyline.quirks.pyspark_at_hand import MINOR
 from tests.quick_files import CHECKPOINTS
 
 VALIDATED: Final = {
@@ -40,5 +41,7 @@ SETTINGS: Final = {
     "spark.sql.ui.explainMode": "simple",
     "spark.python.daemon.module": "tests.warm_daemon",
     **CHECKPOINTS,
+    # Of dates long ago Spark 3.5 asks which calendar the writer of a file had.
+    **({"spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED"} if MINOR < (4, 0) else {}),
 }
 """All settings of the sessions that tests share."""

@@ -14,7 +14,7 @@ from pyspark.daemon import manager
 
 import tests.joins as small
 from eddyline.engine.storage.few_rows import compile_at_once
-from eddyline.tasks.daemon import prepare, without_archive, writing_any_text
+from eddyline.tasks.daemon import have_any_text_written, prepare, without_archive
 
 
 def warm() -> None:
@@ -27,8 +27,7 @@ def warm() -> None:
 if __name__ == "__main__":
     sys.path[:] = without_archive(sys.path)
     prepare()
-    handle = worker.handle_worker_exception  # type: ignore[attr-defined]
-    worker.handle_worker_exception = writing_any_text(handle)  # type: ignore[attr-defined]
+    have_any_text_written(worker)
     warm()
     gc.freeze()
     manager()

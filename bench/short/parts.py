@@ -33,7 +33,6 @@ from typing import Any, Final, TypeAlias
 from unittest import mock
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 import eddyline
 from eddyline.catalyst import optimizer_rules
@@ -51,6 +50,7 @@ from eddyline.planner.read.chains import read_chain, read_link
 from eddyline.planner.read.needed_results import NeededResults
 from eddyline.planner.read.regions import read_one_sided, read_region
 from eddyline.planner.read.twins import twins_of
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.tasks.task_records import RecordsParam
 
 

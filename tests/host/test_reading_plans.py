@@ -9,7 +9,6 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import BooleanType
 
 import eddyline
@@ -18,6 +17,7 @@ from eddyline.catalyst import Plan, pipeline
 from eddyline.planner.adapt import adapted_blocks
 from eddyline.planner.read.chains import EvaluationLink, FilterLink, Tree, read_link
 from eddyline.planner.read.throwing import may_throw
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from tests.planner.jvm_calls import counted_calls
 
 SHOWN = ("dataType", "exprId", "resultId", "value", "key", "evalType", "failOnError", "n")

@@ -170,7 +170,7 @@ def sql(expression: Expression) -> str:  # noqa: C901, PLR0911, PLR0912  # one a
         case Like():
             pattern = constant(expression.pattern, pa.string())
             escape = expression.escape.replace("\\", "\\\\")
-            return f"like({parts[0]}, {pattern}, '{escape}')"
+            return f"({parts[0]} LIKE {pattern} ESCAPE '{escape}')"
         case Length():
             return f"length({parts[0]})"
         case StringMatch():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
-from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.functions import col, lit, udf
 from pyspark.sql.types import (
     ArrayType,
@@ -40,6 +39,8 @@ from pyspark.sql.types import (
 from pyspark.sql.window import Window
 
 import eddyline
+from eddyline.quirks.pyspark_at_hand import MINOR
+from tests.data_sources import DataSource, DataSourceReader
 from tests.validated import SETTINGS
 from tests.without_arrow_udf import WITH_ARROW_UDF, over_series
 
@@ -457,10 +458,19 @@ def literal_arguments(spark: SparkSession) -> DataFrame:
     return table(spark).filter(within("id", lit(5), lit(20)) & good("id"))
 
 
-@shape({"within(id, high => 20, low => n)", "within(id)"})
+TAKES_KEYWORDS: Final = MINOR >= (4, 0)
+"""Whether functions take arguments by keyword in this PySpark."""
+
+
+@shape(
+    {"within(id, high => 20, low => n)" if TAKES_KEYWORDS else "within(id, n, 20)", "within(id)"}
+)
 def keywords_and_defaults(spark: SparkSession) -> DataFrame:
     by_name: Callable[..., Column] = within
-    return table(spark).filter(by_name("id", high=lit(20), low=col("n")) & within("id"))
+    one = (
+        by_name("id", high=lit(20), low=col("n")) if TAKES_KEYWORDS else by_name("id", "n", lit(20))
+    )
+    return table(spark).filter(one & within("id"))
 
 
 @shape({"always()", "good(id)"})

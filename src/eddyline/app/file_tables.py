@@ -32,6 +32,7 @@ from eddyline.app.text_files import (
     one_delimiter,
     peculiarities,
 )
+from eddyline.quirks.pyspark_errors import condition_of
 
 # Files of a folder that are looked at to tell its kind: all of them, if there are no millions.
 _LOOKED_AT = 10_000
@@ -154,7 +155,7 @@ def create_view(spark: SparkSession, table: Table) -> None:
         if not frame.columns:
             raise UsageError(_empty(table))
     except (PySparkException, Py4JJavaError) as error:
-        if isinstance(error, PySparkException) and error.getCondition() == _NO_SCHEMA:
+        if isinstance(error, PySparkException) and condition_of(error) == _NO_SCHEMA:
             raise UsageError(_empty(table)) from error
         why = essence(error)
         if speaks_of_nanoseconds(why):  # at an address that nobody has looked at before

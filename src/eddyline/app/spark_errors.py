@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 
 from eddyline.app.endings import RunError, UsageError
 from eddyline.app.user_traceback import user_traceback
+from eddyline.quirks.pyspark_errors import condition_of
 
 _FAILURE_IN_TASK = re.compile(r".*most recent failure: Lost task [^:]*: ", re.DOTALL)
 _JAVA_CLASS = re.compile(r"^\s*(?:[a-z]\w*\.)+([A-Z][\w$]*): ")
@@ -73,7 +74,7 @@ def _explained(
 
 
 def _mistake(error: AnalysisException, tables: Sequence[str]) -> str:
-    condition = error.getCondition()
+    condition = condition_of(error)
     parameters = error.getMessageParameters() or {}
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = parameters["relationName"].replace("`", "")

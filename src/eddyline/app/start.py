@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import py4j
-from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
+from pyspark import accumulators
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -189,8 +189,9 @@ def silence_libraries() -> None:
     They stay off for the rest of the process. So does what PySpark's server of accumulators writes
     to standard error when the JVM that talks to it ends.
     """
-    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
-        server.handle_error = _say_nothing  # type: ignore[assignment, method-assign]
+    for name, server in vars(accumulators).items():
+        if name.startswith("Accumulator") and name.endswith("Server"):
+            server.handle_error = _say_nothing
     for name in _QUERY_LOGGERS:
         logging.getLogger(name).disabled = True
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)

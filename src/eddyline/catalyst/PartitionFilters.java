@@ -122,7 +122,7 @@ public final class PartitionFilters {
     private static Expression said(PythonUDF function, boolean deterministic) {
         Object[] fields = new Object[function.productArity()];
         for (int n = 0; n < fields.length; n++) {
-            fields[n] = function.productElementName(n).equals("udfDeterministic")
+            fields[n] = PlanQuestions.fieldName(function, n).equals("udfDeterministic")
                 ? Boolean.valueOf(deterministic)
                 : function.productElement(n);
         }

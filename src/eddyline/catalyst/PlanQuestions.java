@@ -29,6 +29,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import scala.Product;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
 
@@ -106,7 +107,7 @@ public final class PlanQuestions {
             return "a subquery";
         }
         if (plan instanceof InMemoryRelation) {
-            return unrepeatable(((InMemoryRelation) plan).cacheBuilder().logicalPlan(), sameTwice);
+            return unrepeatable(cached((InMemoryRelation) plan), sameTwice);
         }
         if (plan instanceof LogicalRelation) {
             return ((LogicalRelation) plan).relation() instanceof HadoopFsRelation ? null : "no file";
@@ -124,6 +125,16 @@ public final class PlanQuestions {
             found = unrepeatable((LogicalPlan) each.next(), sameTwice);
         }
         return found;
+    }
+
+    /** The name of a field of a case class. */
+    public static String fieldName(Product product, int n) {
+        return product.productElementName(n);
+    }
+
+    /** The plan whose rows a relation keeps. */
+    public static LogicalPlan cached(InMemoryRelation relation) {
+        return relation.cacheBuilder().logicalPlan();
     }
 
     private static boolean addsFractions(LogicalPlan plan) {

@@ -341,7 +341,7 @@ public final class PlanReader {
                 continue;
             }
             comma();
-            PlanQuestions.string(out, product.productElementName(n)).append(':');
+            PlanQuestions.string(out, PlanQuestions.fieldName(product, n)).append(':');
             plain(value);
         }
         if (tree instanceof Alias) {

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from typing import Any, Final, TypeGuard, cast
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.catalyst.dropped import loses_filters, whole_plan
 from eddyline.catalyst.gateway import (
@@ -19,6 +18,8 @@ from eddyline.catalyst.gateway import (
     instance_of,
     java_class,
     java_session,
+    new_identity,
+    scala_none,
     scala_seq,
     static,
     tree_pattern,
@@ -30,6 +31,9 @@ from eddyline.catalyst.pipeline import Later, maker, put_off, questions
 from eddyline.catalyst.plan_nodes import outputs, project_item
 from eddyline.catalyst.raised_errors import raise_failures_of_subqueries
 from eddyline.catalyst.rules_at_work import any_rules, plans_left_alone
+from eddyline.quirks import scala_collections
+from eddyline.quirks.catalyst_arguments import DATAFRAMES_ARE_SCALARS
+from eddyline.quirks.classic_frames import ClassicDataFrame
 
 _DOING: Final = frozenset({"InsertIntoDir", "UnresolvedExecuteImmediate", "Call"})
 """Statements that Spark does not call commands, though they are."""
@@ -171,7 +175,7 @@ def _over_new_attributes(leaf: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the projection to a leaf's attributes over the same leaf with new ones."""
     old = outputs(Plan(leaf))
     new = [CatalystExpression(attribute.java.newInstance()) for attribute in old]
-    pairs = leaf.output().zip(scala_seq(attribute.java for attribute in new))
+    pairs = scala_collections.zipped(leaf.output(), scala_seq(attribute.java for attribute in new))
     renewal = static(EXPRESSIONS + "AttributeMap$", "MODULE$").apply(pairs)
     items = [attribute_like(one, other) for one, other in zip(old, new, strict=True)]
     return projected(items, Plan(leaf.rewriteAttrs(renewal))).java
@@ -196,6 +200,12 @@ def scalar_subquery(spark: SparkSession, plan: Plan) -> CatalystExpression:
     if isinstance(plan.java, Later):
         plan.java.setAnalyzed()
         return CatalystExpression(maker(plan.java.pipeline).scalarSubquery(plan.java))
+    if not DATAFRAMES_ARE_SCALARS:
+        plan.java.setAnalyzed()
+        nothing, none = scala_seq([]), scala_none()
+        make = java_class(EXPRESSIONS + "ScalarSubquery")
+        java = make(plan.java, nothing, new_identity(plan.java), nothing, none, none)
+        return CatalystExpression(java)
     value = dataframe_over(spark, plan).scalar()
     asked = analyzed_plan(spark.range(1).select(value.alias("value")))
     return aliased(project_item(asked, 0))

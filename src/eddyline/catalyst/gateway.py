@@ -18,9 +18,10 @@ from py4j.java_gateway import JavaMember, JavaObject
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.catalyst.pipeline import Later, Pipeline
+from eddyline.quirks import scala_collections
+from eddyline.quirks.classic_frames import CLASSIC, ClassicDataFrame
 
 GONE: Final = (Py4JError, OSError)
 """What is raised where Spark has stopped, or its JVM has ended."""
@@ -151,7 +152,7 @@ def execution_of(df: ClassicDataFrame) -> Any:  # noqa: ANN401  # Py4J has no ty
 
 def dataframe_of(spark: SparkSession, plan: Any) -> ClassicDataFrame:  # noqa: ANN401  # Py4J has no types
     """Return a DataFrame over a plan, analyzed unless it says that it is."""
-    rows = static("org.apache.spark.sql.classic.Dataset", "ofRows")
+    rows = static(CLASSIC + "Dataset", "ofRows")
     return ClassicDataFrame(fetched(rows(java_session(spark), plan)), spark)
 
 
@@ -267,7 +268,7 @@ def _long_text_in(gateway: int, name: str, member: str) -> Any:  # noqa: ANN401 
 def base64_in(gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return a Scala function from a sequence of bytes to the builder of its Base64 text."""
     lookup = static("java.lang.invoke.MethodHandles", "publicLookup")()
-    sequence = _class_object_in(gateway, "scala.collection.IterableOnceOps")
+    sequence = _class_object_in(gateway, scala_collections.ONCE)
     to_array = lookup.unreflect(sequence.getMethod("toArray", _signature("scala.reflect.ClassTag")))
     arguments = java_array("java.lang.Object", [static("scala.reflect.ClassTag", "Byte")()])
     insert = static("java.lang.invoke.MethodHandles", "insertArguments")
@@ -305,7 +306,7 @@ def each_of(seq: Any, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J ha
     In one call, where asking the elements takes two for each: a block of a hundred functions
     takes 136 calls, not 2,209.
     """
-    return seq.map(_getter(name, member))
+    return scala_collections.mapped(seq, _getter(name, member))
 
 
 @functools.cache
@@ -333,11 +334,9 @@ def joined_in(gateway: int, *members: tuple[str, str]) -> Any:  # noqa: ANN401  
     if first[1] == "map":
         start = with_argument(first[0], "map", "scala.Function1", each(*others))
     else:
-        mapped = with_argument(
-            "scala.collection.IterableOps", "map", "scala.Function1", each(*others)
-        )
-        start = _getter_in(gateway, *first).andThen(mapped)
-    joined = with_argument("scala.collection.IterableOnceOps", "mkString", "java.lang.String", ",")
+        mapped = with_argument(scala_collections.MAPPED, "map", "scala.Function1", each(*others))
+        start = each(first, *scala_collections.TO_MAPPED).andThen(mapped)
+    joined = with_argument(scala_collections.ONCE, "mkString", "java.lang.String", ",")
     return start.andThen(joined)
 
 
@@ -355,6 +354,8 @@ def texts_of(seq: Any) -> list[str]:  # noqa: ANN401  # Py4J has no types
     if not seq.size():
         return []
     separator = f"<{uuid.uuid4()}>"
+    if not scala_collections.TELL_THEIR_BUILDER:
+        return str(seq.mkString(separator)).split(separator)
     builder = seq.addString(java_class("scala.collection.mutable.StringBuilder")(), separator)
     return text_of_builder(builder.underlying()).split(separator)
 

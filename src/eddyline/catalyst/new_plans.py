@@ -19,7 +19,8 @@ from eddyline.catalyst.handles import CatalystExpression, Plan
 from eddyline.catalyst.new_expressions import attribute_like
 from eddyline.catalyst.pipeline import Later, maker
 from eddyline.catalyst.plan_nodes import class_name, outputs
-from eddyline.quirks import arrow_columns
+from eddyline.quirks import arrow_columns, scala_collections
+from eddyline.quirks.catalyst_arguments import HAS_PROFILES, MAP_IN_ARROW
 
 
 def filtered(kept: CatalystExpression, child: Plan) -> Plan:
@@ -48,7 +49,7 @@ def _projected(
     more: Sequence[CatalystExpression],
 ) -> Plan:
     if more:
-        names = names.concat(scala_seq(expression.java for expression in more))
+        names = scala_collections.joined(names, scala_seq(expression.java for expression in more))
     return Plan(java_class(LOGICAL + "Project")(names, child.java))
 
 
@@ -167,7 +168,9 @@ def inlined(array: CatalystExpression, kept: Sequence[CatalystExpression], child
     make = java_class(LOGICAL + "Generate")
     rows = make(generator, nothing, False, none, fields, child.java)  # noqa: FBT003 - not outer
     return Plan(
-        java_class(LOGICAL + "Project")(scala_seq(k.java for k in kept).concat(fields), rows)
+        java_class(LOGICAL + "Project")(
+            scala_collections.joined(scala_seq(k.java for k in kept), fields), rows
+        )
     )
 
 
@@ -179,5 +182,11 @@ def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
     struct = type_from(schema, child.java)
     attributes = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(struct)
     return Plan(
-        java_class(LOGICAL + "MapInArrow")(call.java, attributes, child.java, False, scala_none())  # noqa: FBT003 - no barrier
+        java_class(LOGICAL + MAP_IN_ARROW)(
+            call.java,
+            attributes,
+            child.java,
+            False,  # noqa: FBT003 - no barrier
+            *([scala_none()] if HAS_PROFILES else []),
+        )
     )

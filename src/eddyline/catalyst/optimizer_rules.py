@@ -25,6 +25,7 @@ from eddyline.catalyst.raised_errors import raised_in_rule
 from eddyline.catalyst.rules_at_work import RULE, begin, set_rule
 from eddyline.errors import EddylineError
 from eddyline.latest import Latest
+from eddyline.quirks.classic_frames import CLASSIC
 
 
 class RewrittenPlan(NamedTuple):
@@ -126,7 +127,7 @@ class _Asked:
         """Return the session that asks. To make its Python side anew takes six calls."""
         known = self._sessions.get(identity)
         if known is None:
-            running = static("org.apache.spark.sql.classic.SparkSession", "active")()
+            running = static(CLASSIC + "SparkSession", "active")()
             known = SparkSession(SparkContext.getOrCreate(), running)
             self._sessions.put(identity, known)
         return known

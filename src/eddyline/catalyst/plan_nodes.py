@@ -36,6 +36,7 @@ from eddyline.catalyst.plan_data import (
     read_sequence,
     told_by_patterns,
 )
+from eddyline.quirks.cached_plans import cached_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +281,7 @@ def evaluated_functions(plan: Plan) -> tuple[CatalystExpression, ...]:
     name = class_name(plan).rpartition(".")[2]
     if (known := plan.told.get(evaluated_functions.__name__)) is not None:  # was read just now
         return cast("tuple[CatalystExpression, ...]", known)
-    if name == "MapInArrow":
+    if name.endswith("MapInArrow"):
         return (CatalystExpression(plan.java.functionExpr()),)
     if name != "ArrowEvalPython":
         return ()
@@ -307,7 +308,9 @@ def cached(plan: Plan) -> list[Plan]:
     """Return the plan that filled the cache, if the top node reads one."""
     if not class_name(plan).endswith(".InMemoryRelation"):
         return []
-    return [Plan(plan.java.cacheBuilder().logicalPlan())]
+    if isinstance(plan.java, Later):
+        return [Plan(questions(plan.java.pipeline).cached(plan.java))]
+    return [Plan(cached_plan(plan.java))]
 
 
 def result_attribute(plan: Plan, index: int) -> CatalystExpression:

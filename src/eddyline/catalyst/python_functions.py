@@ -34,6 +34,8 @@ from eddyline.catalyst.handles import CatalystExpression, Plan, remembered
 from eddyline.catalyst.pipeline import Later, questions
 from eddyline.catalyst.plan_data import node_fields
 from eddyline.latest import Latest
+from eddyline.quirks import scala_collections
+from eddyline.quirks.catalyst_arguments import HAS_PROFILES, MAP_IN_ARROW
 
 _PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
 
@@ -140,9 +142,9 @@ def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J
             for index, (command, included, broadcast) in enumerate(told)
         ]
     commands = each_of(functions, _PYTHON_FUNCTION, "command")
-    sizes = map(int, texts_of(each_of(commands, "scala.collection.SeqOps", "size")))
+    sizes = map(int, texts_of(each_of(commands, scala_collections.SEQUENCE, "size")))
     # The bytes of all, end to end: flattened by the function that changes nothing.
-    flat = commands.flatten(static("scala.$less$colon$less$", "MODULE$").refl())
+    flat = scala_collections.flattened(commands, static)
     pickles = base64.b64decode(text_of_builder(base64_in(id(jvm())).apply(flat)))
     includes = texts_of(each_of(functions, _PYTHON_FUNCTION, "pythonIncludes"))
     broadcasts = texts_of(each_of(functions, _PYTHON_FUNCTION, "broadcastVars"))
@@ -227,10 +229,11 @@ def calling_instead(node: Plan, number: int, command: bytes, *, maps: bool) -> P
     new = _like(old, environment, deterministic=old.udfDeterministic())
     child = node.java.child()
     if maps:
-        make = java_class(LOGICAL + "MapInArrow")
+        make = java_class(LOGICAL + MAP_IN_ARROW)
         java = node.java
-        return Plan(make(new, java.output(), child, java.isBarrier(), java.profile()))
-    functions = node.java.udfs().updated(number, new)
+        profile = [java.profile()] if HAS_PROFILES else []
+        return Plan(make(new, java.output(), child, java.isBarrier(), *profile))
+    functions = scala_collections.updated(node.java.udfs(), number, new)
     make = java_class(LOGICAL + "ArrowEvalPython")
     return Plan(make(functions, node.java.resultAttrs(), child, node.java.evalType()))
 

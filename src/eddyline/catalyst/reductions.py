@@ -23,6 +23,8 @@ from eddyline.catalyst.gateway import (
 from eddyline.catalyst.handles import CatalystExpression, Plan, remembered
 from eddyline.catalyst.new_expressions import always_in, long_literal
 from eddyline.catalyst.pipeline import Later, questions
+from eddyline.quirks.cached_plans import cached_plan
+from eddyline.quirks.catalyst_arguments import AGGREGATES_TAKE_HINTS, ERRORS_HAVE_CLASSES
 
 _SEED: Final = 42
 """What Spark's own hashes begin with."""
@@ -100,8 +102,8 @@ def bloom_filter_of(value: CatalystExpression, plan: Plan, items: int, bits: int
     alias = java_class(EXPRESSIONS + "Alias")
     named = alias(aggregate, "bloom", identity, scala_seq([]), scala_none(), scala_seq([]))
     node = java_class(LOGICAL + "Aggregate")
-    none = scala_none()
-    return Plan(node(scala_seq([]), scala_seq([named]), plan.java, none))
+    hint = [scala_none()] if AGGREGATES_TAKE_HINTS else []
+    return Plan(node(scala_seq([]), scala_seq([named]), plan.java, *hint))
 
 
 @functools.cache
@@ -122,8 +124,11 @@ def no_error(text: CatalystExpression) -> CatalystExpression:
     """
     boolean = static("org.apache.spark.sql.types.DataTypes", "BooleanType")
     make = java_class(EXPRESSIONS + "RaiseError")
-    untyped = make(text.java)
-    failing = make(untyped.errorClass(), untyped.errorParms(), boolean)
+    if ERRORS_HAVE_CLASSES:
+        untyped = make(text.java)
+        failing = make(untyped.errorClass(), untyped.errorParms(), boolean)
+    else:
+        failing = make(text.java, boolean)
     fine = java_class(EXPRESSIONS + "IsNull")(text.java)
     return CatalystExpression(java_class(EXPRESSIONS + "If")(fine, always_in(id(jvm())), failing))
 
@@ -183,7 +188,7 @@ def _unrepeatable(plan: Plan) -> str | None:
     java = plan.java
     name = str(java.getClass().getSimpleName())
     if name == "InMemoryRelation":
-        return unrepeatable(Plan(java.cacheBuilder().logicalPlan()))
+        return unrepeatable(Plan(cached_plan(java)))
     if instance_of(java, EXECUTION + "LogicalRelation"):
         return None if instance_of(java.relation(), EXECUTION + "HadoopFsRelation") else "no file"
     if name not in SAME_TWICE:

@@ -17,9 +17,6 @@ FRAME_HEAD: Final = struct.Struct(">qqq")
 SCHEMA: Final = pa.schema([pa.field("frame", pa.binary())])
 """What the JVM sees of frames, one a row."""
 
-FRAMES: Final = "listagg(frame) AS frames"
-"""The aggregate that puts all frames into one value."""
-
 
 @dataclass(frozen=True, slots=True)
 class Frame:

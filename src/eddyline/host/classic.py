@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.errors import ConnectNotSupportedError
+from eddyline.quirks.classic_frames import ClassicDataFrame
 
 
 def classic(df: object) -> ClassicDataFrame:

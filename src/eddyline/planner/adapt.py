@@ -11,7 +11,6 @@ from typing import Final, cast, overload
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclineReason, LeftToSpark
@@ -42,6 +41,7 @@ from eddyline.planner.self_check import check_once, left_to_spark
 from eddyline.planner.session_rules import tell_limits
 from eddyline.planner.stages import StageText, stage_named, told
 from eddyline.planner.tiny_queries import AdaptedPart
+from eddyline.quirks.classic_frames import ClassicDataFrame
 
 
 @dataclass(frozen=True, slots=True)

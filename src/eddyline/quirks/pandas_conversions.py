@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import conversion
 from pyspark.sql.pandas import serializers
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
@@ -46,7 +45,7 @@ def pandas_conversion(
     ``plain`` are the types of the columns if they are for a plain function, which
     sees structs as rows and arrays as lists. Any other sees DataFrames and NumPy's arrays.
     """
-    if hasattr(conversion, "ArrowBatchTransformer"):
+    if MINOR >= (4, 2):
         return _OfWorker(settings, plain)
     return _OfSerializer(settings, plain)
 
@@ -61,6 +60,8 @@ class _OfWorker:
         self._schema = None if plain is None else _schema(plain)
 
     def to_pandas(self, columns: Sequence[pa.Array]) -> list[Pandas]:
+        from pyspark.sql import conversion  # noqa: PLC0415 - PySpark 3.5 has none
+
         batch = _batch(columns, self._settings)
         if self._schema is None:
             self._schema = from_arrow_schema(batch.schema)
@@ -75,6 +76,8 @@ class _OfWorker:
         )
 
     def to_column(self, result: Pandas, kind: DataType) -> pa.Array:
+        from pyspark.sql import conversion  # noqa: PLC0415 - likewise
+
         settings = self._settings
         batch = conversion.PandasToArrowConversion.convert(
             [result],
@@ -89,7 +92,7 @@ class _OfWorker:
 
 
 class _OfSerializer:
-    """The conversions of PySpark 4.0 and 4.1."""
+    """The conversions of PySpark 3.5 to 4.1."""
 
     def __init__(self, settings: SessionSettings, plain: Sequence[DataType] | None) -> None:
         serializer: Final[Any] = getattr(serializers, "ArrowStreamPandasUDFSerializer")  # noqa: B009 - unknown to mypy

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import pandas as pd
 from pyspark.sql import DataFrame
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.host.classic import classic
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.engine.shared_query import NEVER
 
 LONGEST_NAME: Final = 200

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     IntegerType,
@@ -26,6 +25,7 @@ from eddyline.blocks.column_types import (
 )
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.host.classic import classic
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.quirks.numbered_partitions import repartitioned
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.log.batch_log import BatchRun

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import DataType
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
 from eddyline.catalyst import CatalystExpression
 from eddyline.errors import NotShareableError
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.log.engine_inputs import Layout, Source, layout_of, layouts_in
 from eddyline.standing.log.live_queries import StandingQuery

@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ArrayType,
@@ -22,6 +21,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from eddyline.blocks.column_types import arrow_type, can_travel, returned_type
 from eddyline.host.classic import classic
 from eddyline.quirks import arrow_columns
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from eddyline.asking.checked_numbers import positive_number, switch, text
 from eddyline.errors import NotShareableError, UnknownQueryError
 from eddyline.host.classic import classic_session
+from eddyline.quirks.state_in_python import require_state_in_python
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.arguments import (
     checked_frames,
@@ -95,6 +96,7 @@ class StandingQueries:
     ) -> None:
         """Open the queries of a state directory, which is created if it does not exist."""
         self._spark = classic_session(spark)
+        require_state_in_python()
         if on_overload not in POLICIES:
             raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
         self._remember = switch(remember, "remember")

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 ARCHIVE: Final = Path("pyspark", "python", "lib", "pyspark.zip")
 """Where PySpark's package keeps the archive of itself, from the folder that the package is in."""
@@ -114,12 +114,17 @@ def writing_any_text(handle: Callable[..., None]) -> Callable[..., None]:
     return handling
 
 
+def have_any_text_written(worker: Any) -> None:  # noqa: ANN401 - a module of PySpark's
+    """Have PySpark's worker write exceptions so; that of 3.5 has no function of its own for it."""
+    if hasattr(worker, "handle_worker_exception"):
+        worker.handle_worker_exception = writing_any_text(worker.handle_worker_exception)
+
+
 if __name__ == "__main__":
     sys.path[:] = without_archive(sys.path)
     prepare()
     from pyspark import daemon, worker
 
-    handle = worker.handle_worker_exception  # type: ignore[attr-defined]
-    worker.handle_worker_exception = writing_any_text(handle)  # type: ignore[attr-defined]
+    have_any_text_written(worker)
     daemon.worker = unless_spark_hangs_up(daemon.worker)
     daemon.manager()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type
@@ -21,6 +20,7 @@ from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.planner.read.translation.literals import UnreadableValueError, literal
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.watching.aggregate import EXTREMES, WatchedAggregate, WatchedFunction
 from eddyline.watching.formulas import Compute, Formula
 from eddyline.watching.watched_values import Values

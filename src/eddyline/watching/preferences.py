@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type
@@ -25,6 +24,7 @@ from eddyline.planner.claim.own_values import in_join
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.watching.arriving import Choose
 from eddyline.watching.watched_query import WatchedQuery
 from eddyline.watching.watched_values import WatchedColumns

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError
@@ -26,6 +25,7 @@ from eddyline.planner.rewrite.block_walk import TableOf
 from eddyline.planner.rewrite.join_rewrite import constant_inputs, join_block
 from eddyline.planner.rewrite.scanned_tables import scan_of, with_scans
 from eddyline.planner.rewrite.semijoins import forms
+from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.watching.aggregation import WatchedAggregation, read_aggregation
 
 

@@ -39,6 +39,7 @@ from eddyline.planner.read.translation import (
     parse,
     translate,
 )
+from eddyline.quirks.pyspark_at_hand import MINOR
 from tests.oracle.awkward_values import VALUES, Columns
 
 ROWS = 300
@@ -255,7 +256,13 @@ try_divide(d, d2) > 1
 try_mod(i, i2) = 1
 try_add(d, 1D) > 0
 """
-ANSI_OR_NOT = CONDITIONS.replace("\\\n", "").strip().splitlines()
+COLLATED = pytest.mark.skipif(MINOR < (4, 0), reason="no collations in this Spark")
+
+ANSI_OR_NOT = [
+    condition
+    for condition in CONDITIONS.replace("\\\n", "").strip().splitlines()
+    if MINOR >= (4, 0) or "try_mod" not in condition  # which came with 4.0
+]
 LEGACY_ONLY = [
     "i + 1 > i2",
     "i - i2 > 0",
@@ -301,7 +308,7 @@ def test_a_translated_filter_keeps_sparks_rows(frame: DataFrame, *, ansi: bool) 
         ("i div 2 = 1", "the expression IntegralDivide"),
         ("wide * wide > 1", "* of decimal128(24, 6), decimal128(24, 6)"),
         ("dec / dec2 > 1", "/ of decimal128"),
-        ("txt collate unicode_ci = 'A'", "the expression Collate"),
+        pytest.param("txt collate unicode_ci = 'A'", "the expression Collate", marks=COLLATED),
         ("make_dt_interval(i) > interval '1' day", "the expression MakeDTInterval"),
         ("txt = 'a\ufffdb'", "a string that may hold bytes other than UTF-8"),
     ],
@@ -314,6 +321,7 @@ def test_what_is_not_exact_stays_with_spark(frame: DataFrame, text: str, reason:
     assert reason in declined.value.detail
 
 
+@COLLATED
 def test_a_collated_column_is_refused_before_the_leaf_is_asked(frame: DataFrame) -> None:
     df = frame.selectExpr("txt collate unicode_ci as i").where("i is null").select("i")
     node = parse(str(df._jdf.queryExecution().analyzed().children().apply(0).condition().toJSON()))

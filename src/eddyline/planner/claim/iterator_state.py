@@ -23,6 +23,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
+from pyspark import Broadcast
 
 from eddyline.blocks.filter_block import UserFunction
 from eddyline.stateless_mark import is_marked_stateless
@@ -31,7 +32,7 @@ from eddyline.stateless_mark import is_marked_stateless
 # takes the place of the user's own, and a broadcast variable is known to workers only.
 _LIVE: Final = (
     ("pyspark.accumulators", "_deserialize_accumulator"),
-    ("pyspark.core.broadcast", "_from_id"),
+    (Broadcast.__module__, "_from_id"),
 )
 
 _CONTAINERS: Final = (Iterator, MutableMapping, MutableSequence, MutableSet)

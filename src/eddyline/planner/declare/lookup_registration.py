@@ -22,6 +22,7 @@ from eddyline.host.classic import classic, classic_session
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.lookup_leaves import LOOKUP_NAME
 from eddyline.planner.rewrite.steps import map_in_arrow
+from eddyline.quirks.described_types import from_ddl
 from eddyline.tasks.not_adapted import NotAdapted, Scanned
 from eddyline.tasks.our_functions import pickled
 
@@ -185,7 +186,7 @@ def described_columns(schema: StructType | str, *, sensitive: bool) -> StructTyp
     errors for what is no DDL.
     """
     if isinstance(schema, str):
-        parsed = StructType.fromDDL(schema) if schema.strip() else StructType()
+        parsed = from_ddl(schema) if schema.strip() else StructType()
         if not isinstance(parsed, StructType):
             raise TypeError(f"a schema describes columns, which {schema!r} does not")
     elif isinstance(schema, StructType):

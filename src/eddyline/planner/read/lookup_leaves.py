@@ -14,7 +14,7 @@ LOOKUP_NAME: Final = "lookup("
 
 def lookup_command(plan: Plan) -> bytes | None:
     """Return the function that stands for a lookup table; None where a node is none."""
-    if not catalyst.class_name(plan).endswith(".MapInArrow"):
+    if not catalyst.class_name(plan).endswith("MapInArrow"):
         return None
     (function,) = catalyst.evaluated_functions(plan)
     if not catalyst.function_name(function).startswith(LOOKUP_NAME):

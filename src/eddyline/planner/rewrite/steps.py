@@ -15,8 +15,8 @@ from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.exchange import framing
 from eddyline.exchange.blobs import SCHEMA
-from eddyline.exchange.framing import FRAMES
 from eddyline.planner.claim.join_claim import JoinClaim
+from eddyline.quirks.gathered_binaries import all_in_one
 from eddyline.tasks.framed_side import FramedSide
 from eddyline.tasks.our_functions import pickled
 
@@ -65,7 +65,8 @@ def in_one_row(spark: SparkSession, framed: Plan) -> Plan:
     if known is None:
         (frame,) = _FRAMES_APART
         nothing = f"SELECT CAST(NULL AS {frame.dataType.simpleString()}) AS {frame.name}"
-        gathered = spark.sql(f"SELECT {FRAMES} FROM ({nothing})")  # noqa: S608 - names of ours
+        frames = f"{all_in_one(frame.name)} AS frames"
+        gathered = spark.sql(f"SELECT {frames} FROM ({nothing})")  # noqa: S608 - names of ours
         known = _gathering[spark] = catalyst.analyzed_plan(gathered)
     return catalyst.over_rows_of(known, framed)
 

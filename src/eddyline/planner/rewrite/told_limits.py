@@ -99,7 +99,7 @@ class _Telling:
         if kind == "Generate":
             array = frozenset(Tree.of(catalyst.generator(plan)).attributes())
             return replace(wanted, inlined=(*wanted.inlined, array))
-        if kind == "MapInArrow" and any(map(_is_fused, catalyst.evaluated_functions(plan))):
+        if kind.endswith("MapInArrow") and any(map(_is_fused, catalyst.evaluated_functions(plan))):
             return replace(wanted, asked=(*wanted.asked, _UNTOLD))  # it drops rows itself
         evaluates = kind in {"ArrowEvalPython", "BatchEvalPython"}
         rows = wanted.limit if evaluates else catalyst.rows_wanted(plan, wanted.limit)
@@ -110,7 +110,7 @@ class _Telling:
         for number, function in enumerate(catalyst.evaluated_functions(plan)):
             if not _is_fused(function):
                 continue
-            rows = catalyst.class_name(plan).endswith(".MapInArrow")
+            rows = catalyst.class_name(plan).endswith("MapInArrow")
             attribute = None if rows else Tree.of(catalyst.result_attribute(plan, number)).identity
             command = catalyst.pickled_function(function).command
             told = self.tell(command, wanted.limit, partial(_takes_the_first, attribute, wanted))

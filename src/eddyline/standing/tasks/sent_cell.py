@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.cloudpickle import cloudpickle
-from pyspark.sql.streaming.stateful_processor import (
+
+from eddyline.quirks.state_in_python import (
     MapState,
     StatefulProcessor,
     StatefulProcessorHandle,

@@ -15,11 +15,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import types
-from pyspark.sql.conversion import ArrowTableToRowsConversion
 
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.quirks.row_converters import to_arrow, to_python
+from eddyline.quirks.row_converters import to_arrow, to_pylist, to_python
 from eddyline.tasks.calling.local_time import FIRST, LAST, instants_of, local_times
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one
 
@@ -33,12 +32,6 @@ _NUMBERS: Final = (
 )
 _TIMES: Final = (types.DateType, types.TimestampNTZType, types.DayTimeIntervalType)
 
-_to_pylist: Callable[[pa.Array], list[Any]] = getattr(
-    ArrowTableToRowsConversion,
-    "_to_pylist",  # quicker on nested columns while pyarrow is older than 25.0.1
-    pa.Array.to_pylist,
-)
-
 
 def arrow_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
     """Return what turns a column of a Spark type into Python values as Spark's worker does.
@@ -49,7 +42,7 @@ def arrow_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
     convert = to_python(kind, binary_as_bytes=binary_as_bytes)
 
     def read(column: pa.Array) -> Sequence[Any]:
-        values = _to_pylist(column)
+        values = to_pylist(column)
         return values if convert is None else [convert(value) for value in values]
 
     if isinstance(kind, types.ArrayType) and convert is not None:
@@ -57,7 +50,7 @@ def arrow_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
     if isinstance(kind, types.StructType):
         return _reader_of_rows(kind, read, binary_as_bytes=binary_as_bytes)
     if type(kind) is types.BinaryType and binary_as_bytes:
-        return _to_pylist  # PySpark's converter gives back what it is given, in 60 ns
+        return to_pylist  # PySpark's converter gives back what it is given, in 60 ns
     return _flat_reader(kind, read)
 
 

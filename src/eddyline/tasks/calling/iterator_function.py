@@ -10,6 +10,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from eddyline.errors import ReadAheadError
 from eddyline.expressions.vector import Vector
+from eddyline.quirks.pyspark_errors import error_of
 from eddyline.tasks.calling.pickled_functions import UserCode
 from eddyline.tasks.calling.vector_function import (
     Pack,
@@ -105,11 +106,13 @@ class IteratorFunction:
             error_class = (
                 "INPUT_NOT_FULLY_CONSUMED" if result is _NOTHING else "OUTPUT_EXCEEDS_INPUT_ROWS"
             )
-            raise PySparkRuntimeError(errorClass=error_class, messageParameters={})
+            raise error_of(PySparkRuntimeError, error_class)
         if result is _NOTHING:
-            raise PySparkRuntimeError(
-                errorClass="RESULT_ROWS_MISMATCH",
-                messageParameters={"output_length": "0", "input_length": str(rows)},
+            raise error_of(
+                PySparkRuntimeError,
+                "RESULT_ROWS_MISMATCH",
+                output_length="0",
+                input_length=str(rows),
             )
         self._results = results  # it got here without an error, so it can go on
         return result

@@ -15,6 +15,7 @@ from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.value_types import relabelled
 from eddyline.quirks.pandas_conversions import Pandas, pandas_conversion
+from eddyline.quirks.pyspark_errors import error_of
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one
 from eddyline.tasks.calling.vector_function import (
     require_length,
@@ -51,9 +52,8 @@ class PandasResults:
         is_struct = isinstance(self._kind, StructType)
         if not hasattr(result, "__len__"):
             expected = "pandas.DataFrame" if is_struct else "pandas.Series"
-            raise PySparkTypeError(
-                errorClass="UDF_RETURN_TYPE",
-                messageParameters={"expected": expected, "actual": type(result).__name__},
+            raise error_of(
+                PySparkTypeError, "UDF_RETURN_TYPE", expected=expected, actual=type(result).__name__
             )
         require_length(result, rows)
         if is_struct and not isinstance(result, pd.DataFrame):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
-from pyspark.core.broadcast import Broadcast
+from pyspark import Broadcast
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.types import DataType
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
 
 from eddyline.expressions.vector import NO_ERRORS, Vector
+from eddyline.quirks.pyspark_errors import error_of
 from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords
 
 # Modules whose frames only lead to the user's code.
@@ -108,8 +109,8 @@ def call_rows(
             results.append(None)
         else:
             if len(results) < rows:  # `extend` took a StopIteration for the end
-                errors[len(results)] = PySparkRuntimeError(
-                    errorClass="STOP_ITERATION_OCCURRED", messageParameters={"exc": ""}
+                errors[len(results)] = error_of(
+                    PySparkRuntimeError, "STOP_ITERATION_OCCURRED", exc=""
                 )
                 results.append(None)
     return results

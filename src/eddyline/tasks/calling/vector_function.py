@@ -14,6 +14,7 @@ from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import CollectiveFailure, Vector
+from eddyline.quirks.pyspark_errors import condition_of, error_of
 from eddyline.tasks.calling.pickled_functions import UserCode
 
 Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]
@@ -69,7 +70,7 @@ def unpacked(
     try:
         return Vector(unpack(result, rows))
     except Exception as error:  # noqa: BLE001 - whatever Spark would fail with
-        if isinstance(error, PySparkException) and error.getCondition() in _MISCOUNTED:
+        if isinstance(error, PySparkException) and condition_of(error) in _MISCOUNTED:
             return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), error))
         return all_failed(error, rows, arrow_type)
 
@@ -111,9 +112,8 @@ class ArrowResults:
                 values = values.cast(self._in_utc)
             except (pa.ArrowInvalid, pa.ArrowTypeError):
                 mismatch = f"column '_0' (expected {self._in_utc}, actual {values.type})"
-                raise PySparkRuntimeError(
-                    errorClass="RESULT_COLUMN_TYPES_MISMATCH",
-                    messageParameters={"mismatch": mismatch},
+                raise error_of(
+                    PySparkRuntimeError, "RESULT_COLUMN_TYPES_MISMATCH", mismatch=mismatch
                 ) from None
         return relabelled(values, self.arrow_type)
 
@@ -121,23 +121,22 @@ class ArrowResults:
 def require_length(result: Any, rows: int) -> None:  # noqa: ANN401 - anything may be returned
     """Raise Spark's error unless a result has so many rows."""
     if len(result) != rows:
-        raise PySparkRuntimeError(
-            errorClass="RESULT_ROWS_MISMATCH",
-            messageParameters={"output_length": str(len(result)), "input_length": str(rows)},
+        raise error_of(
+            PySparkRuntimeError,
+            "RESULT_ROWS_MISMATCH",
+            output_length=str(len(result)),
+            input_length=str(rows),
         )
 
 
 def require_length_of_output(result: pa.Array, rows: int) -> None:
     """Raise Spark's error for iterators, unless a result has so many rows."""
     if len(result) > rows:
-        raise PySparkRuntimeError(errorClass="OUTPUT_EXCEEDS_INPUT_ROWS", messageParameters={})
+        raise error_of(PySparkRuntimeError, "OUTPUT_EXCEEDS_INPUT_ROWS")
     require_length(result, rows)
 
 
 def require_type(result: object, expected: type, wanted: str, actual: str) -> None:
     """Raise Spark's error, in its words, unless a result is of a class."""
     if not isinstance(result, expected):
-        raise PySparkTypeError(
-            errorClass="UDF_RETURN_TYPE",
-            messageParameters={"expected": wanted, "actual": actual},
-        )
+        raise error_of(PySparkTypeError, "UDF_RETURN_TYPE", expected=wanted, actual=actual)
