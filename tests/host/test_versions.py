@@ -22,15 +22,15 @@ def _asked_anew() -> None:
     require_tested_version.cache_clear()
 
 
-@pytest.mark.parametrize("version", ["4.0.5", "4.1.0", "4.2.1", "4.3.0", "4.3.1.dev0"])
+@pytest.mark.parametrize("version", ["3.5.9", "4.0.5", "4.1.0", "4.2.1", "4.3.0", "4.3.1.dev0"])
 def test_tested_versions_are_taken_in_silence(version: str) -> None:
     require_tested_version(version)
 
 
-@pytest.mark.parametrize("version", ["3.4.4", "3.5.9"])
+@pytest.mark.parametrize("version", ["3.3.4", "3.4.4"])
 def test_an_old_version_is_refused(version: str) -> None:
     with pytest.raises(
-        PySparkTooOldError, match=f"4.0, 4.1, 4.2, 4.3, not with {version}"
+        PySparkTooOldError, match=f"3.5, 4.0, 4.1, 4.2, 4.3, not with {version}"
     ) as raised:
         require_tested_version(version)
     assert isinstance(raised.value, ImportError)
@@ -38,7 +38,8 @@ def test_an_old_version_is_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["4.4.0", "4.10.0", "5.0.0"])
 def test_a_new_version_is_warned_of_once(version: str) -> None:
-    with pytest.warns(UntestedPySparkWarning, match=f"4.0, 4.1, 4.2, 4.3; {version}") as caught:
+    tested = f"3.5, 4.0, 4.1, 4.2, 4.3; {version}"
+    with pytest.warns(UntestedPySparkWarning, match=tested) as caught:
         require_tested_version(version)
     assert len(caught) == 1
     with warnings.catch_warnings():

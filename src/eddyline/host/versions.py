@@ -10,7 +10,7 @@ from typing import Final
 from eddyline.errors import PySparkMissingError, PySparkTooOldError
 from eddyline.quirks.minor_versions import minor_version
 
-TESTED: Final = ((4, 0), (4, 1), (4, 2), (4, 3))
+TESTED: Final = ((3, 5), (4, 0), (4, 1), (4, 2), (4, 3))
 """The minor versions of PySpark that are tested, oldest first; ``make versions`` tests them."""
 
 
@@ -27,7 +27,8 @@ def installed_version() -> str:
             raise
         raise PySparkMissingError(error.name) from None
     # The client has all else of this name; it needs no py4j, and another package may.
-    for module in ("pyspark.core", "py4j"):
+    has_core = minor_version(pyspark.__version__) >= (4, 0)
+    for module in ("pyspark.core" if has_core else "pyspark.context", "py4j"):
         if importlib.util.find_spec(module) is None:
             raise PySparkMissingError(module)
     return str(pyspark.__version__)
