@@ -4,9 +4,9 @@
 
 What is tested is the wheel in ``dist``, not the source tree. Each minor version of PySpark has an
 environment of its own, with the newest patch release that ``make locks`` has found and the oldest
-Python at hand; the oldest and the newest PySpark also have one with the newest Python at hand, and
-the newest PySpark one with pandas 3. A word leaves the environments that have it in their names.
-Fails if one environment does, or holds other versions than it should.
+Python at hand; the newest PySpark, and the oldest that takes it, also have one with the newest
+Python at hand, and the newest PySpark one with pandas 3. A word leaves the environments that have
+it in their names. Fails if one environment does, or holds other versions than it should.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ TESTS: Final = (
 
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that Eddyline is made for, oldest first."""
+
+NEWEST_PYTHON: Final = {"3.5": "3.11", "4.0": "3.13"}
+"""The newest Python that a PySpark is made for, where that is not the newest of all."""
 
 ASKED: Final = """
 import json, sys, eddyline, pandas, pyspark
@@ -164,8 +167,14 @@ def environments(pythons: Sequence[str]) -> Iterator[Environment]:
     for minor in minors:
         yield Environment(minor, pythons[0])
     if pythons[-1] != pythons[0]:
-        yield Environment(minors[0], pythons[-1])
-        yield Environment(minors[-1], pythons[-1])
+        newest = PYTHONS.index(pythons[-1])
+        takes_it = [
+            minor
+            for minor in minors
+            if newest <= PYTHONS.index(NEWEST_PYTHON.get(minor, PYTHONS[-1]))
+        ]
+        yield Environment(takes_it[0], pythons[-1])
+        yield Environment(takes_it[-1], pythons[-1])
     yield Environment(minors[-1], pythons[-1], pandas="3")
 
 
