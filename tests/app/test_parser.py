@@ -13,6 +13,7 @@ from eddyline.app.invocation import (
     ExplainInvocation,
     FunctionSource,
     Query,
+    ReportInvocation,
     Script,
     SqlInvocation,
     TableSource,
@@ -34,6 +35,17 @@ def test_sql_takes_tables_and_functions() -> None:
         FunctionSource("rules", "odd"),
     )
     assert invocation == SqlInvocation(Query(SQL, tables, functions), limit=20)
+
+
+def test_a_report_is_of_all_actions_or_one() -> None:
+    log = ["report", "--event-log", "logs/local-1"]
+    assert parse(log) == ReportInvocation(Path("logs/local-1"))
+    files = ["--html", "a.html", "--json", "a.json", "--action", "0"]
+    assert parse([*log, *files]) == ReportInvocation(
+        Path("logs/local-1"), 0, Path("a.html"), Path("a.json")
+    )
+    with pytest.raises(SystemExit):
+        parse(["report"])
 
 
 def test_a_policy_is_one_of_those_that_there_are() -> None:
@@ -84,7 +96,7 @@ def test_the_demo_of_lookups_has_defaults_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "a command is needed: demo, sql, explain or rules"),
+        ([], "a command is needed: demo, sql, explain, report or rules"),
         (["bench"], "invalid choice: 'bench'"),
         (["sql"], "the following arguments are required: QUERY"),
         (["sql", " "], "the query is empty"),
