@@ -16,6 +16,7 @@ import bench.engine_joins.benchmark
 import bench.first_use.benchmark
 import bench.flights
 import bench.growth.benchmark
+import bench.kept.benchmark
 import bench.learned
 import bench.looking
 import bench.lookups.benchmark
@@ -56,6 +57,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,
     "others": bench.others.benchmark.main,
+    "ledger": bench.kept.benchmark.main,
     "learned": bench.learned.main,
     "transpiled": bench.transpiled.main,
     "looking": bench.looking.main,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
     from eddyline.planner.reporting import learned, report
+    from eddyline.reports.ledger_report import ledger
     from eddyline.standing.standing_queries import StandingQueries
     from eddyline.watching.watch import watch
 
@@ -50,6 +51,7 @@ __all__ = [
     "forget",
     "forgetful",
     "learned",
+    "ledger",
     "live",
     "lookup_table",
     "progress",
@@ -77,6 +79,7 @@ _ON_FIRST_USE = {
     "explain": "eddyline.planner.adapt",
     "forget": "eddyline.monitor.status",
     "learned": "eddyline.planner.reporting",
+    "ledger": "eddyline.reports.ledger_report",
     "live": "eddyline.monitor.live_page",
     "lookup_table": "eddyline.planner.declare.lookup_registration",
     "progress": "eddyline.monitor.progress",

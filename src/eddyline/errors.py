@@ -61,6 +61,10 @@ class JavaNotFoundError(EddylineError, RuntimeError):
     """There is no Java that can run Spark on this machine."""
 
 
+class LedgerError(EddylineError, OSError):
+    """A ledger's file cannot be opened, read or written, or is none of ours."""
+
+
 class LookupAnswerError(EddylineError, ValueError):
     """A source has answered a lookup with something else than rows of its relation."""
 

@@ -26,6 +26,7 @@ from eddyline.asking.source_rows import RowReader, described, failed
 from eddyline.asking.way_to_answers import Found, WayToAnswers
 from eddyline.engine.storage.key_set import KeySet
 from eddyline.errors import LookupFailedError
+from eddyline.keeping.kept_answers import Asked, KeptAnswers
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class AccessMethod:
     source: LookupSource
     limits: Limits
     mirrors: tuple[AccessMethod, ...] = ()
+    kept: KeptAnswers | None = None
 
     @property
     def width(self) -> int:
@@ -58,7 +60,33 @@ class AccessMethod:
         sources = [
             AskedSource(method, random, now, singly=singly) for method in (self, *self.mirrors)
         ]
-        return SharedTable(self.table, sources, now)
+        if self.kept is None:
+            return SharedTable(self.table, sources, now)
+        kept = KeptRows(self.kept)
+        for source in sources:
+            source.keep = kept.keep
+        return SharedTable(self.table, sources, now, kept.find)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The rows of a table's keys in a ledger."""
+
+    answers: KeptAnswers
+
+    def find(self, keys: Sequence[Key]) -> Sequence[Found | None]:
+        """Return the rows of keys that are kept."""
+        return [None if rows is None else Found(rows) for rows in self.answers.find(keys)]
+
+    async def keep(self, keys: Sequence[Key], found: Sequence[Found]) -> None:
+        """Keep rows; not those that have another key than was asked for."""
+        await self.answers.keep(
+            [
+                Asked(key, answer.rows)
+                for key, answer in zip(keys, found, strict=True)
+                if not answer.respelled
+            ]
+        )
 
 
 class AskedSource(WayToAnswers[Key]):
@@ -123,9 +151,13 @@ class SharedTable(SharedMethod[Key]):
     """The rows of a table's keys, for everybody who asks."""
 
     def __init__(
-        self, table: LookedUpTable, sources: Sequence[AskedSource], now: Callable[[], float]
+        self,
+        table: LookedUpTable,
+        sources: Sequence[AskedSource],
+        now: Callable[[], float],
+        kept: Callable[[Sequence[Key]], Sequence[Found | None]] | None = None,
     ) -> None:
-        super().__init__(sources, now, identity=_canonical)
+        super().__init__(sources, now, identity=_canonical, kept=kept)
         self._table = table
         self._refused: set[Key] = set()  # whose rows are spelled otherwise
 

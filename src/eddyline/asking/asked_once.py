@@ -128,7 +128,8 @@ class SharedLookupStatistics:
     """What was asked so far: distinct keys, calls for them, and the requests that these took.
 
     ``by_source`` are the keys that each source was asked for, in the order of registration,
-    ``unmatched`` the rows that came with a key that their call had not asked for.
+    ``unmatched`` the rows that came with a key that their call had not asked for. ``kept`` are
+    further keys whose answers a ledger had.
     """
 
     keys: int
@@ -139,6 +140,7 @@ class SharedLookupStatistics:
     most_in_flight: int
     by_source: tuple[tuple[str, int], ...] = ()
     unmatched: int = 0
+    kept: int = 0
 
     def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
         """Return the sum, for two jobs that ask the same sources."""
@@ -152,6 +154,7 @@ class SharedLookupStatistics:
             max(self.most_in_flight, other.most_in_flight),
             tuple((source, one + two) for (source, one), (_, two) in keys),
             self.unmatched + other.unmatched,
+            self.kept + other.kept,
         )
 
 
@@ -184,8 +187,9 @@ class SharedMethod(Generic[Wanted]):
         *,
         identity: Callable[[Key], Wanted],
         gathers: bool = True,
+        kept: Callable[[Sequence[Wanted]], Sequence[Found | None]] | None = None,
     ) -> None:
-        """Keys of one ``identity`` are the same.
+        """Keys of one ``identity`` are the same; those that are ``kept`` are not asked for.
 
         Without ``gathers`` a call takes what is there, even if somebody may bring more.
         """
@@ -197,6 +201,8 @@ class SharedMethod(Generic[Wanted]):
         self._reminder: asyncio.TimerHandle | None = None
         self._now = now
         self._asked = AskedOnce[Wanted]()
+        self._kept = kept
+        self._known = 0  # keys that were kept
         # Where a key has failed, if it has.
         self._tried: dict[Wanted, set[WayToAnswers[Wanted]]] = {}
         self._calls = 0
@@ -205,7 +211,7 @@ class SharedMethod(Generic[Wanted]):
         """Return what was asked so far."""
         ways = self._ways
         return SharedLookupStatistics(
-            self._asked.count,
+            self._asked.count - self._known,
             self._calls,
             sum(way.gate.requests for way in ways),
             sum(way.tries for way in ways),
@@ -213,6 +219,7 @@ class SharedMethod(Generic[Wanted]):
             max(way.gate.most for way in ways),
             tuple((way.label, way.keys) for way in ways),
             sum(way.unmatched for way in ways),
+            self._known,
         )
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - not every key has another spelling
@@ -222,9 +229,25 @@ class SharedMethod(Generic[Wanted]):
         """
         if not self._asked.waiting:
             self._filling.begin()
+        before = len(self._asked.waiting)
         answers = self._asked.answers(map(self._identity, keys))
+        if self._kept is not None:
+            self._answer_from(self._kept, before)
         self._let_work()
         return answers
+
+    def _answer_from(
+        self, kept: Callable[[Sequence[Wanted]], Sequence[Found | None]], before: int
+    ) -> None:
+        """Give their answers to those of the waiting keys, after so many, that have one."""
+        waiting = self._asked.waiting
+        new = [waiting.pop() for _ in range(len(waiting) - before)][::-1]
+        for key, found in zip(new, kept(new), strict=True):
+            if found is None:
+                waiting.append(key)
+            else:
+                self._known += 1
+                self._asked.answer(key, found)
 
     def give_up(self, keys: Sequence[Key]) -> None:
         """Forget keys that still wait to be asked for and whose answers nobody wants."""

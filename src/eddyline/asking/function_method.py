@@ -18,11 +18,12 @@ import eddyline
 from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
-from eddyline.asking.price import ROUNDING, Books, Price
+from eddyline.asking.price import ROUNDING, Books, Price, Spending
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
-from eddyline.asking.wire import frozen, function_answers
+from eddyline.asking.wire import ERROR, VALUE, frozen, function_answers
 from eddyline.errors import BudgetSpentError, CostError, LookupFailedError
+from eddyline.keeping.kept_answers import Asked, KeptAnswers
 
 _SHOWN: Final = 60
 """Characters of an argument that an error shows."""
@@ -50,12 +51,22 @@ class FunctionMethod:
     batch: int = 0
     price: Price = field(default_factory=Price)
     books: Books = field(default_factory=Books)
+    kept: KeptAnswers | None = None
 
     def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedMethod[Arguments]:
         """Return what makes the calls for one job."""
         way = AskedFunction(self, job, random, now)
+        kept = None if self.kept is None else KeptValues(self.kept, way.spending)
+        if kept is not None:
+            way.keep = kept.keep
         # Tasks that call a function do not say when they have no more to ask for.
-        return SharedMethod([way], now, identity=Arguments.of, gathers=False)
+        return SharedMethod(
+            [way],
+            now,
+            identity=Arguments.of,
+            gathers=False,
+            kept=None if kept is None else kept.find,
+        )
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -76,6 +87,33 @@ class Arguments:
         return cls(frozen(values), values)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptValues:
+    """The values of a function in a ledger; what has failed is not kept."""
+
+    answers: KeptAnswers
+    spending: Spending
+
+    def find(self, keys: Sequence[Arguments]) -> Sequence[Found | None]:
+        """Return the values that are kept; they cost nothing now."""
+        found = self.answers.find([key.values for key in keys])
+        self.spending.kept += sum(rows is not None for rows in found)
+        return [
+            None if rows is None else Found(function_answers(rows.column(0), [None], None, [0.0]))
+            for rows in found
+        ]
+
+    async def keep(self, keys: Sequence[Arguments], found: Sequence[Found]) -> None:
+        """Keep values, with what each has cost."""
+        await self.answers.keep(
+            [
+                Asked(key.values, answer.rows.select([VALUE]), key.paid)
+                for key, answer in zip(keys, found, strict=True)
+                if not answer.rows.column(ERROR)[0].is_valid
+            ]
+        )
+
+
 class AskedFunction(WayToAnswers[Arguments]):
     """Calls a function for a job, within its budget.
 
@@ -94,7 +132,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         super().__init__(method.name, max(1, method.batch), method.limits, random, now)
         self._method = method
         self._function = UsersFunction(method.function, self.gate.width)
-        self._spending = method.books.open(job, method.number, method.name, method.price.unit)
+        self.spending = method.books.open(job, method.number, method.name, method.price.unit)
         self._end: Exception | None = None
 
     async def ask(
@@ -105,7 +143,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         Calls paid for before the end are answered all the same.
         """
         began = self._now()
-        self._spending.values += len(keys)
+        self.spending.values += len(keys)
         left = keys
         try:
             if self._end is None:
@@ -122,7 +160,7 @@ class AskedFunction(WayToAnswers[Arguments]):
             if isinstance(self._end, BudgetSpentError):
                 self._method.books.refused += len(left)
             yield WayAnswer(left, self._without(left, [str(self._end)] * len(left), self._end))
-        self._spending.seconds += self._now() - began
+        self.spending.seconds += self._now() - began
 
     async def close(self) -> None:
         """Let the threads end."""
@@ -182,13 +220,13 @@ class AskedFunction(WayToAnswers[Arguments]):
         texts: Sequence[str | None],
         end: Exception | None = None,
     ) -> Sequence[Found]:
-        self._spending.failures += sum(text is not None for text in texts)
+        self.spending.failures += sum(text is not None for text in texts)
         batch = function_answers(column, texts, end, [key.paid for key in keys])
         return [Found(batch.slice(place, 1)) for place in range(len(keys))]
 
     def _spend(self, keys: Sequence[Arguments]) -> None:
         """Note a call; BudgetSpentError, and no call, where the money does not suffice."""
-        price, spending = self._method.price, self._spending
+        price, spending = self._method.price, self.spending
         amount = sum(key.amount for key in keys)
         if price.budget is not None:
             spent = spending.spent

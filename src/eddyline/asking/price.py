@@ -81,6 +81,7 @@ class Spending:
 
     ``values`` are distinct arguments that it was asked for, ``calls`` how often the function
     was called for them, tries again included, and ``failures`` the values that it did not get.
+    ``kept`` are further arguments whose values a ledger had.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Spending:
     failures: int = 0
     seconds: float = 0.0
     spent: float = 0.0
+    kept: int = 0
 
     def __iadd__(self, other: Spending) -> Self:
         """Add what another job has done."""
@@ -98,6 +100,7 @@ class Spending:
         self.failures += other.failures
         self.seconds += other.seconds
         self.spent += other.spent
+        self.kept += other.kept
         return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from random import Random
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
@@ -84,6 +84,8 @@ class WayToAnswers(ABC, Generic[Wanted]):
         self._limits = limits
         self._random = random
         self._now = now
+        self.keep: Callable[[Sequence[Wanted], Sequence[Found]], Awaitable[None]] | None = None
+        """Writes answers to a ledger, before anybody has them."""
         self._forgive()
 
     def begin(self, keys: Sequence[Wanted]) -> float:
@@ -176,6 +178,8 @@ class WayToAnswers(ABC, Generic[Wanted]):
                 raise NoAnswerError(described_error(error)) from error
             else:
                 self._breaker.answered()
+                if self.keep is not None:
+                    await self.keep(keys, answers)
                 return answers
             await asyncio.sleep(after + pause(tries, self._random))
             tries += 1

@@ -138,6 +138,7 @@ def _asked(
             asked.most_in_flight,
             asked.by_source,
             asked.unmatched,
+            asked.kept,
             together,
         )
         for (run, method), together in wanted.items()
@@ -168,6 +169,7 @@ def _called(
             spending.seconds,
             spending.spent,
             spending.unit,
+            spending.kept,
             together,
         )
         for spending, together in done

@@ -13,8 +13,8 @@ class AskedTable:
     ``keys`` are distinct ones, asked for once a job each, in ``requests`` requests, retries
     included; ``failures`` are tries that brought no answer, ``at_a_time`` the most requests
     under way at once. ``by_source`` has the keys that each of its sources got, ``unmatched`` the
-    rows that came with a key that their call had not asked for. ``together`` is how many keys one
-    request may have.
+    rows that came with a key that their call had not asked for. ``kept`` are
+    further keys whose rows a ledger had, ``together`` is how many keys one request may have.
     """
 
     name: str
@@ -24,6 +24,7 @@ class AskedTable:
     at_a_time: int
     by_source: tuple[tuple[str, int], ...] = ()
     unmatched: int = 0
+    kept: int = 0
     together: int = 1
 
 
@@ -34,7 +35,8 @@ class CalledFunction:
     ``values`` are the distinct arguments that it was called for, in ``calls`` calls, retries
     included; ``failures`` are the values that it did not get. ``seconds`` is the sum of the
     time that calls took, ``spent`` what they have cost, in ``unit``, which is empty where
-    no price is known. ``together`` is how many values one call may have.
+    no price is known. ``kept`` are further values that a ledger had, ``together`` is how many
+    values one call may have.
     """
 
     name: str
@@ -44,6 +46,7 @@ class CalledFunction:
     seconds: float
     spent: float = 0.0
     unit: str = ""
+    kept: int = 0
     together: int = 1
 
     @property

@@ -86,12 +86,13 @@ class RoutingReport:
         ``plain_calls``, ``seconds_less`` (at the mean cost of the calls made), and whether
         some calls of plain Spark are ``estimated`` or only known to be at ``least`` as many.
         ``called``: for each concurrent function ``name``, distinct ``values``,
-        ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``, and the
-        most values ``together`` in a call.
+        ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``, further values
+        that a ledger had (``kept``), and the most values ``together`` in a call.
         ``asked``: for each way into a lookup table ``name``, distinct ``keys``, ``requests``,
         ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched`` (that came
         with a key which their call had not asked for) and ``by_source``: for each ``source`` its
-        ``keys``; ``together`` is the most keys in a request. ``advice``: sentences that say what
+        ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is the most
+        keys in a request. ``advice``: sentences that say what
         may help, for people.
 
         In a join block ``predicates`` ends with the joins, one for each of the

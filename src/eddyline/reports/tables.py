@@ -254,6 +254,7 @@ def asked_table(tables: Sequence[AskedTable]) -> TableSection:
         Column("Keys", _counts(table.keys for table in tables)),
         Column("Requests", _counts(table.requests for table in tables)),
         Column("Failed", _counts(table.failures for table in tables)),
+        _rare("Kept", (table.kept for table in tables)),
         _rare("Unmatched rows", (table.unmatched for table in tables)),
         Column("At a time", _counts(table.at_a_time for table in tables)),
         Column("Keys by source", tuple(map(_by_source, tables)), "label", rare=True),
@@ -277,6 +278,7 @@ def called_table(functions: Sequence[CalledFunction]) -> TableSection:
     columns = (
         Column("Function", tuple(function.name for function in functions), "code"),
         Column("Values", _counts(function.values for function in functions)),
+        _rare("Kept", (function.kept for function in functions)),
         Column("Calls", _counts(function.calls for function in functions)),
         _rare("Failed", (function.failures for function in functions)),
         Column("Per call", _costs((function.seconds, function.calls) for function in functions)),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import inspect
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, cast, overload
 
 from pyspark.sql import Column
@@ -15,6 +18,8 @@ from eddyline.asking.checked_numbers import whole_number
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Cost, Price
 from eddyline.blocks.filter_block import FunctionKind
+from eddyline.keeping.function_version import version_of
+from eddyline.keeping.keep import keep_in
 from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import ConcurrentMark
@@ -71,7 +76,7 @@ def _also_decorator(
 
 
 @_also_decorator
-def concurrent(
+def concurrent(  # noqa: PLR0913 - what users may set
     function: Callable[..., Any],
     *,
     returns: DataType | str | None = None,
@@ -83,6 +88,9 @@ def concurrent(
     cost: Cost | None = None,
     unit: str = "",
     budget: float | None = None,
+    keep: str | os.PathLike[str] | None = None,
+    version: str | None = None,
+    valid: str | dt.timedelta | None = None,
 ) -> ConcurrentUDF:
     """Return a slow function as a UDF that makes many calls at a time.
 
@@ -109,6 +117,12 @@ def concurrent(
       arguments, in ``unit``. A batch costs the sum of its values, and each attempt costs again. The
       report adds the costs up, and ``worth`` of :func:`~eddyline.adapt` lets routing consider them.
       A job never spends more than ``budget``.
+    - ``keep``, ``version`` and ``valid``: a folder of the driver's machine in which answers are
+      kept (:func:`~eddyline.ledger`): arguments that were answered once are not asked for again, in
+      this query, the next or another application, after whatever has ended this one. Each answer
+      is on disk before a row has it; failures are not kept. Answers are those of the function's
+      ``version``, by default of its code, with what it finds in its closure and its module;
+      comments do not count. Those older than ``valid``, as "30 days", are asked for anew.
 
     Keep the result for as long as queries call it: of functions without any reference, the thousand
     declared or used last are known.
@@ -131,7 +145,12 @@ def concurrent(
     price = Price(cost, unit, budget)
     code, kind = _code_and_type(function, returns)
     name = getattr(code, "__name__", type(code).__name__)
-    number, declaration = DECLARED.add(Declaration(name, code, limits, size, price))
+    kept = keep_in(keep, version, valid)
+    if kept is not None and kept.version is None:
+        # Now: what it finds may change while it runs, as a list of what it was called for.
+        kept = replace(kept, version=version_of(code))
+    declared = Declaration(name, code, limits, size, price, kept)
+    number, declaration = DECLARED.add(declared)
     values = max(1, size)
     width = limits.max_in_flight * values
     mark = ConcurrentMark(name, number, width, unit, str(price), values, declaration)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from eddyline.asking.price import Books
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.decline import LeftToSpark
@@ -88,6 +90,18 @@ def _method(
     from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
 
     write = ArrowWriter(spark_type(function.return_type), settings)
+    kept = None
+    if declaration.keep is not None:
+        from eddyline.keeping.kept_answers import kept_answers  # noqa: PLC0415 - likewise
+
+        kept = kept_answers(
+            declaration.keep,
+            declaration.name,
+            declaration.function,
+            tuple(map(str, (*function.argument_types, *filter(None, function.keywords)))),
+            pa.schema([("value", write.arrow_type)]),
+            declaration.price.unit,
+        )
     return FunctionMethod(
         number,
         declaration.name,
@@ -102,4 +116,5 @@ def _method(
         declaration.batch,
         declaration.price,
         books,
+        kept,
     )

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Price
 from eddyline.errors import FunctionForgottenError
+from eddyline.keeping.keep import Keep
 from eddyline.latest import Latest
 
 if TYPE_CHECKING:  # only users of concurrent functions have what these need
@@ -34,6 +35,7 @@ class Declaration:
     limits: Limits
     batch: int
     price: Price
+    keep: Keep | None = None
     served: dict[str, Method] = field(default_factory=dict)
 
     @property
@@ -42,7 +44,7 @@ class Declaration:
         cost = self.price.cost
         price = likeness(cost) if callable(cost) else (type(cost), cost)
         spent = price, self.price.unit, self.price.budget
-        return self.name, likeness(self.function), self.limits, self.batch, spent
+        return self.name, likeness(self.function), self.limits, self.batch, spent, self.keep
 
 
 class DeclaredFunctions:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
+import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -19,6 +21,8 @@ from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.expressions.value_types import MOST_FIELDS
 from eddyline.host.classic import classic, classic_session
+from eddyline.keeping.keep import Keep, keep_in
+from eddyline.keeping.kept_answers import kept_answers
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.lookup_leaves import LOOKUP_NAME
 from eddyline.planner.rewrite.steps import map_in_arrow
@@ -46,6 +50,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     on_error: str = "fail",
     also: Sequence[LookupMethod] = (),
     scan: DataFrame | None = None,
+    keep: str | os.PathLike[str] | None = None,
+    version: str | None = None,
+    valid: str | dt.timedelta | None = None,
 ) -> DataFrame:
     """Register a table whose rows are looked up, and return it as a DataFrame.
 
@@ -71,6 +78,11 @@ def lookup_table(  # noqa: PLR0913 - what users may set
       attempts, where these may help.
     - ``on_error``: what becomes of a key without an answer: "fail", "null" for a row of NULLs
       beside the key, "skip" for no row.
+    - ``keep``, ``version`` and ``valid``: a folder of the driver's machine in which answers are
+      kept (:func:`~eddyline.ledger`): a key that was answered once, with rows or without, is not
+      asked for again, in this query, the next or another application. Answers are those of the
+      sources' ``version``, by default of what the first one asks and where. Those older than
+      ``valid``, as "30 days", are asked for anew.
 
     Raises ``TypeError`` and ``ValueError`` for invalid arguments, ``MissingSecretError`` where an
     environment variable that a source names is not set, ``ConnectNotSupportedError`` on Spark
@@ -110,6 +122,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             f"{name} has several ways to its rows and needs a key, by which rows that two of "
             f"them give are known to be the same"
         )
+    kept = keep_in(keep, version, valid)
     registered = []
     for method in given:
         bound = numbers(method.bind, "bind")
@@ -118,7 +131,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
                 f"{name} needs a bind column: a table without is a table like any other"
             )
         table = LookedUpTable(name, columns, types, bound)
-        registered.append(_access_method(table, method, on_error))
+        registered.append(_access_method(table, method, on_error, kept))
     tables = lookup_tables_of(spark.sparkContext)
     bind_columns = tuple(method.table.bind_names for method in registered)
     number = next(_NUMBERS)
@@ -167,14 +180,24 @@ def _further(also: object) -> list[LookupMethod]:
     raise TypeError(f"also is a list of LookupMethods, not {also!r}")
 
 
-def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) -> AccessMethod:
+def _access_method(
+    table: LookedUpTable, method: LookupMethod, on_error: str, keep: Keep | None
+) -> AccessMethod:
     """Return an access method with its mirrors, all of them checked."""
     limits = method.limits(on_error)
     first, *mirrors = method.sources
     for source in (first, *mirrors):
         source.check(table)
+    kept = None
+    if keep is not None:
+        given = [f"{table.columns[n]} {table.types[n]}" for n in table.bind]
+        kept = kept_answers(keep, table.name, first, given, table.schema)
     return AccessMethod(
-        table, first, limits, tuple(AccessMethod(table, mirror, limits) for mirror in mirrors)
+        table,
+        first,
+        limits,
+        tuple(AccessMethod(table, mirror, limits) for mirror in mirrors),
+        kept,
     )
 
 

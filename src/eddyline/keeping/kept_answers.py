@@ -1,0 +1,214 @@
+"""The answers of one function or lookup table, as whoever asks for them finds and keeps them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline.errors import LedgerError
+from eddyline.keeping.answer_store import AnswerStore, Entry, Stored
+from eddyline.keeping.function_version import version_of
+from eddyline.keeping.keep import Keep
+from eddyline.keeping.key_bytes import key_of
+
+_log = logging.getLogger(__name__)
+
+now: Final = time.time
+"""The seconds since 1970."""
+
+_PLAIN: Final = (pa.string(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
+"""Types whose values SQLite stores as they are; all others are stored as Arrow has them."""
+
+
+@dataclass(slots=True)
+class _Write:
+    """Answers to be written, what was spared meanwhile, and who waits for that."""
+
+    entries: list[tuple[int, bytes, Entry]] = field(default_factory=list)
+    hits: Counter[int] = field(default_factory=Counter)
+    saved: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    done: asyncio.Future[LedgerError | None] | None = None
+
+
+class OpenLedger:
+    """A ledger that this process uses: answers are found at once, and written in groups.
+
+    While one group is written, what comes meanwhile makes the next: a commit takes some
+    milliseconds, however many answers it has. For the event loop that asks.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open it; LedgerError."""
+        self.store: Final = AnswerStore(folder)
+        self._next = _Write()
+        self._writer: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="eddyline-ledger")
+        self._warned = False
+
+    async def keep(self, entries: Iterable[tuple[int, bytes, Entry]]) -> None:
+        """Write answers; they are on disk when this returns.
+
+        Where they cannot be written, a warning says so once; the query has its answers all the
+        same.
+        """
+        self._next.entries.extend(entries)
+        error = await asyncio.shield(self._written())
+        if error is not None and not self._warned:
+            self._warned = True
+            _log.warning("Answers are not kept any more: %s", error)
+
+    def spared(self, function: int, hits: int, saved: float) -> None:
+        """Take note of calls that were not made, in the event loop."""
+        self._next.hits[function] += hits
+        self._next.saved[function] += saved
+        self._written()
+
+    def _written(self) -> asyncio.Future[LedgerError | None]:
+        """Return what is done when all that has come is written."""
+        loop = asyncio.get_running_loop()
+        if self._next.done is None:
+            self._next.done = loop.create_future()
+        if self._writer is None or self._writer.done():
+            self._writer = loop.create_task(self._write())
+        return self._next.done
+
+    async def _write(self) -> None:
+        while self._next.done is not None:
+            now, self._next = self._next, _Write()
+            spared = [(number, hits, now.saved[number]) for number, hits in now.hits.items()]
+            outcome: LedgerError | None = None
+            try:
+                await asyncio.get_running_loop().run_in_executor(
+                    self._thread, self.store.keep, now.entries, spared
+                )
+            except LedgerError as error:
+                outcome = error
+            if now.done is not None and not now.done.done():
+                now.done.set_result(outcome)
+
+
+_opened: Final[dict[str, OpenLedger]] = {}
+_opening: Final = threading.Lock()
+
+
+def opened(folder: str) -> OpenLedger:
+    """Return the ledger of a folder, which is opened once in a process; LedgerError."""
+    with _opening:
+        ledger = _opened.get(folder)
+        if ledger is None or not ledger.store.path.exists():
+            ledger = _opened[folder] = OpenLedger(Path(folder))
+        return ledger
+
+
+def close_all() -> None:
+    """Let go of all ledgers; whoever has one asks in vain."""
+    with _opening:
+        while _opened:
+            _opened.popitem()[1].store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A key that was asked for, with its answer and what that has cost."""
+
+    values: Sequence[object]
+    rows: pa.RecordBatch
+    cost: float = 0.0
+
+
+class KeptAnswers:
+    """The answers of one function, or lookup table, in a ledger.
+
+    An answer is a batch of ``schema``. Those that are older than ``valid`` seconds are not
+    found; one from the future, as a clock tells that was set back, is.
+    """
+
+    def __init__(
+        self,
+        ledger: OpenLedger,
+        function: int,
+        schema: pa.Schema,
+        valid: float | None,
+    ) -> None:
+        self._ledger = ledger
+        self._function = function
+        self._schema = schema
+        self._valid = valid
+        self._plain = schema.types[0] if len(schema) == 1 and schema.types[0] in _PLAIN else None
+        self._broken = False
+
+    def find(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
+        """Return for each key its answer, or None; nothing is found in a ledger that is damaged."""
+        names = list(map(key_of, keys))
+        try:
+            found = self._ledger.store.find(self._function, names)
+        except LedgerError as error:
+            if not self._broken:
+                self._broken = True
+                _log.warning("Answers of before are not found: %s", error)
+            return [None] * len(keys)
+        oldest = None if self._valid is None else now() - self._valid
+        answers: list[pa.RecordBatch | None] = []
+        hits, saved = 0, 0.0
+        for name in names:
+            entry = found.get(name)
+            if entry is None or (oldest is not None and entry.written < oldest):
+                answers.append(None)
+                continue
+            answers.append(self._unpacked(entry.answer))
+            hits += 1
+            saved += entry.cost
+        if hits:
+            self._ledger.spared(self._function, hits, saved)
+        return answers
+
+    async def keep(self, answers: Sequence[Asked]) -> None:
+        """Write answers; they are on disk when this returns."""
+        if answers:
+            written = now()
+            await self._ledger.keep(
+                (self._function, key_of(a.values), Entry(self._packed(a.rows), written, a.cost))
+                for a in answers
+            )
+
+    def _packed(self, rows: pa.RecordBatch) -> Stored:
+        if self._plain is not None:
+            value: str | int | None = rows.column(0)[0].as_py()
+            return value
+        content: bytes = rows.serialize().to_pybytes()
+        return content
+
+    def _unpacked(self, stored: Stored) -> pa.RecordBatch:
+        if not isinstance(stored, bytes):
+            return pa.record_batch([pa.array([stored], self._schema.types[0])], schema=self._schema)
+        return pa.ipc.read_record_batch(pa.py_buffer(stored), self._schema)
+
+
+def kept_answers(
+    keep: Keep,
+    name: str,
+    answering: object,
+    given: Sequence[str],
+    schema: pa.Schema,
+    unit: str = "",
+) -> KeptAnswers:
+    """Return the answers of what is ``answering``, a function or a source, under its name.
+
+    ``given`` are the types of what it is asked by. Opens the ledger; LedgerError.
+    """
+    ledger = opened(keep.folder)
+    version = version_of(answering) if keep.version is None else keep.version
+    columns = ", ".join(f"{field.name} {field.type}" for field in schema)
+    signature = f"({', '.join(given)}) -> {columns}"
+    number = ledger.store.function(name, version, signature, unit)
+    return KeptAnswers(ledger, number, schema, keep.valid)

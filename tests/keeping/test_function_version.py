@@ -1,0 +1,136 @@
+"""What makes a function another one, and what does not."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from eddyline.keeping.function_version import version_of
+from tests.fresh_process import printed_lines
+
+
+def made(code: str, name: str = "f", **variables: object) -> Callable[..., Any]:
+    """Return a function of a module of its own."""
+    module = ModuleType("prompts")
+    module.__dict__.update(variables)
+    exec(textwrap.dedent(code), module.__dict__)  # noqa: S102 - of this file
+    function: Callable[..., Any] = module.__dict__[name]
+    return function
+
+
+PLAIN = "def f(a, b=1):\n    return a + b"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "# a comment\n\ndef f(a, b=1):\n    # another\n    return a + b  # and one",
+        'def f(a, b=1):\n    """What it does."""\n\n    return a + b',
+        "def f(\n    a,\n    b=1,\n):\n    return (\n        a + b\n    )",
+        "def f(a: int, b: int = 1) -> int:\n    return a + b",
+    ],
+)
+def test_what_does_the_same_is_the_same(code: str) -> None:
+    assert version_of(made(code)) == version_of(made(PLAIN))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(a, b=2):\n    return a + b",
+        "def f(a, b=1):\n    return a - b",
+        "def f(a, c=1):\n    return a + c",
+        "def f(a, *, b=1):\n    return a + b",
+        "async def f(a, b=1):\n    return a + b",
+        "def f(a, b=1):\n    return a + b + 0",
+        "def f(a, b=True):\n    return a + b",
+    ],
+)
+def test_what_does_something_else_is_another(code: str) -> None:
+    assert version_of(made(code)) != version_of(made(PLAIN))
+
+
+def test_what_it_finds_in_its_module_counts() -> None:
+    code = "def f(a):\n    return helper(PROMPT + a)"
+    helper = made("def helper(a):\n    return a.lower()", "helper")
+    other = made("def helper(a):\n    return a.upper()", "helper")
+    known = version_of(made(code, helper=helper, PROMPT="Say: "))
+    assert version_of(made(code, helper=helper, PROMPT="Say: ", UNUSED=1)) == known
+    assert version_of(made(code, helper=other, PROMPT="Say: ")) != known
+    assert version_of(made(code, helper=helper, PROMPT="Tell: ")) != known
+
+
+def test_closures_and_nested_functions_count() -> None:
+    code = """
+        def outer(n):
+            def f(a):
+                return [b + n for b in a]
+            return f
+        """
+    outer = made(code, "outer")
+    assert version_of(outer(1)) == version_of(outer(1)) != version_of(outer(2))
+    twice = made(code.replace("b + n", "b * n"), "outer")
+    assert version_of(twice(1)) != version_of(outer(1))
+
+
+def test_a_clients_model_counts_and_its_secret_does_not() -> None:
+    class Client:
+        def __init__(self, model: str, api_key: str) -> None:
+            self.model = model
+            self.api_key = api_key
+            self.connection = object()
+
+    code = "def f(a):\n    return client.complete(a)"
+    versions = [
+        version_of(made(code, client=Client(*arguments)))
+        for arguments in (("small", "a"), ("small", "b"), ("large", "a"))
+    ]
+    assert versions[0] == versions[1] != versions[2]
+
+
+def test_all_of_a_data_class_counts() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Source:
+        url: str
+        headers: dict[str, str]
+        token: str = "t"  # noqa: S105 - the name is what counts
+
+        def __call__(self, a: str) -> str:
+            return self.url + a
+
+    known = version_of(Source("http://a", {"x": "1"}))
+    assert version_of(Source("http://a", {"x": "1"}, "u")) == known
+    assert version_of(Source("http://a", {"x": "2"})) != known
+    assert version_of(Source("http://b", {"x": "1"})) != known
+
+
+def test_parts_of_functions_and_methods() -> None:
+    function = made(PLAIN)
+    assert version_of(functools.partial(function, 1)) != version_of(functools.partial(function, 2))
+    assert version_of("a".join) != version_of(print)
+
+
+def test_what_refers_to_itself_ends() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    assert version_of(made("def f(a):\n    return f(a) if a else ring", ring=ring))
+
+
+def test_another_process_says_the_same() -> None:
+    code = f"""
+    from eddyline.keeping.function_version import version_of
+    names = {{"b", "a", "c", "zz", "y"}}
+    {PLAIN.replace(chr(10), chr(10) + "    ")}
+    def g(a):
+        return f(a) in {{"one", "two", "three"}} or a in names
+    print(version_of(f), version_of(g))
+    """
+    first, second = (printed_lines(textwrap.dedent(code)) for _ in range(2))
+    assert first == second
+    assert first[0].split()[0] == version_of(made(PLAIN))
