@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from eddyline.errors import LedgerError
-from eddyline.keeping.answer_store import FILE, AnswerStore, Entry
+from eddyline.keeping.answer_store import FILE, AnswerStore, KeptEntry
 
-ONE = Entry("answer", 5.0, 0.25)
+ONE = KeptEntry("answer", 5.0, 0.25)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def key(number: int) -> bytes:
 def test_what_is_kept_is_found_by_others(store: AnswerStore) -> None:
     number = store.function("f", "1", "(long) -> string", "USD")
     entries = {
-        key(place): Entry(answer, 1.0 + place, 0.5)
+        key(place): KeptEntry(answer, 1.0 + place, 0.5)
         for place, answer in enumerate(["text", "", None, 7, -(2**63), b"", b"\0a", "\0", 1.5])
     }
     store.keep((number, name, entry) for name, entry in entries.items())
@@ -47,7 +47,7 @@ def test_what_is_kept_is_found_by_others(store: AnswerStore) -> None:
 
 def test_more_keys_than_a_statement_takes(store: AnswerStore) -> None:
     number = store.function("f", "1", "", "")
-    store.keep((number, key(n), Entry(n, 0.0, 0.0)) for n in range(0, 3_000, 2))
+    store.keep((number, key(n), KeptEntry(n, 0.0, 0.0)) for n in range(0, 3_000, 2))
     found = store.find(number, [key(n) for n in range(3_000)])
     assert sorted(entry.answer for entry in found.values()) == list(range(0, 3_000, 2))  # type: ignore[type-var]
 
@@ -55,7 +55,9 @@ def test_more_keys_than_a_statement_takes(store: AnswerStore) -> None:
 def test_figures_and_removal(store: AnswerStore) -> None:
     first = store.function("f", "1", "", "USD")
     second = store.function("g", "1", "", "")
-    store.keep([(first, key(n), Entry("x", float(n), 0.5)) for n in range(4)], [(first, 3, 1.5)])
+    store.keep(
+        [(first, key(n), KeptEntry("x", float(n), 0.5)) for n in range(4)], [(first, 3, 1.5)]
+    )
     store.keep([(second, key(0), ONE)])
     kept, other = store.functions()
     assert (kept.name, kept.entries, kept.hits, kept.saved, kept.spent) == ("f", 4, 3, 1.5, 2.0)
@@ -71,9 +73,9 @@ def test_figures_and_removal(store: AnswerStore) -> None:
 def test_a_write_is_whole_or_not_at_all(store: AnswerStore) -> None:
     number = store.function("f", "1", "", "")
 
-    def failing() -> Iterator[tuple[int, bytes, Entry]]:
+    def failing() -> Iterator[tuple[int, bytes, KeptEntry]]:
         yield number, key(1), ONE
-        yield number, key(2), Entry(object(), 0.0, 0.0)  # type: ignore[arg-type]
+        yield number, key(2), KeptEntry(object(), 0.0, 0.0)  # type: ignore[arg-type]
 
     with pytest.raises(LedgerError, match="cannot be written"):
         store.keep(failing())
@@ -88,7 +90,7 @@ def test_a_full_disk_is_said_and_forgets_nothing(store: AnswerStore) -> None:
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count={pages + 1}")
     with pytest.raises(LedgerError, match="full"):
-        store.keep([(number, key(2), Entry(b"x" * 100_000, 0.0, 0.0))])
+        store.keep([(number, key(2), KeptEntry(b"x" * 100_000, 0.0, 0.0))])
     assert list(store.find(number, [key(1), key(2)])) == [key(1)]
     store._connection.execute(f"PRAGMA max_page_count={pages + 1_000}")
     store.keep([(number, key(2), ONE)])
@@ -101,7 +103,7 @@ def test_several_write_at_a_time(store: AnswerStore) -> None:
 
     def write(other: AnswerStore, first: int) -> None:
         for n in range(first, first + 40):
-            other.keep([(number, key(n), Entry(n, 0.0, 0.0))], [(number, 1, 0.0)])
+            other.keep([(number, key(n), KeptEntry(n, 0.0, 0.0))], [(number, 1, 0.0)])
 
     threads = [
         threading.Thread(target=write, args=(other, 100 * place))
@@ -120,11 +122,11 @@ def test_several_write_at_a_time(store: AnswerStore) -> None:
 WRITER = """
     import sys
     from pathlib import Path
-    from eddyline.keeping.answer_store import AnswerStore, Entry
+    from eddyline.keeping.answer_store import AnswerStore, KeptEntry
     store = AnswerStore(Path(sys.argv[1]))
     number = store.function("f", "1", "", "")
     for n in range(1_000_000):
-        store.keep([(number, n.to_bytes(16, "big"), Entry(n, 0.0, 0.0))])
+        store.keep([(number, n.to_bytes(16, "big"), KeptEntry(n, 0.0, 0.0))])
         print(n, flush=True)  # it is on disk
 """
 

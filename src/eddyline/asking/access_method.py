@@ -26,7 +26,7 @@ from eddyline.asking.source_rows import RowReader, described, failed
 from eddyline.asking.way_to_answers import Found, WayToAnswers
 from eddyline.engine.storage.key_set import KeySet
 from eddyline.errors import LookupFailedError
-from eddyline.keeping.kept_answers import Asked, KeptAnswers
+from eddyline.keeping.kept_answers import GivenAnswer, KeptAnswers
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class KeptRows:
         """Keep rows; not those that have another key than was asked for."""
         await self.answers.keep(
             [
-                Asked(key, answer.rows)
+                GivenAnswer(key, answer.rows)
                 for key, answer in zip(keys, found, strict=True)
                 if not answer.respelled
             ]

@@ -23,7 +23,7 @@ from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
 from eddyline.asking.wire import ERROR, VALUE, frozen, function_answers
 from eddyline.errors import BudgetSpentError, CostError, LookupFailedError
-from eddyline.keeping.kept_answers import Asked, KeptAnswers
+from eddyline.keeping.kept_answers import GivenAnswer, KeptAnswers
 
 _SHOWN: Final = 60
 """Characters of an argument that an error shows."""
@@ -107,7 +107,7 @@ class KeptValues:
         """Keep values, with what each has cost."""
         await self.answers.keep(
             [
-                Asked(key.values, answer.rows.select([VALUE]), key.paid)
+                GivenAnswer(key.values, answer.rows.select([VALUE]), key.paid)
                 for key, answer in zip(keys, found, strict=True)
                 if not answer.rows.column(ERROR)[0].is_valid
             ]

@@ -52,7 +52,7 @@ Stored: TypeAlias = bytes | str | int | float | None
 """An answer as it is stored: bytes where it is no plain number or text."""
 
 
-class Entry(NamedTuple):
+class KeptEntry(NamedTuple):
     """An answer: when it was written, in seconds since 1970, and what it has cost."""
 
     answer: Stored
@@ -142,20 +142,20 @@ class AnswerStore:
                     return int(known[0])
         raise AssertionError("what was written is there")
 
-    def find(self, function: int, keys: Sequence[bytes]) -> dict[bytes, Entry]:
+    def find(self, function: int, keys: Sequence[bytes]) -> dict[bytes, KeptEntry]:
         """Return the answers that there are, by key; 3 to 6 µs a key."""
-        found: dict[bytes, Entry] = {}
+        found: dict[bytes, KeptEntry] = {}
         with self._told("read"), self._reading:
             for first in range(0, len(keys), _AT_ONCE):
                 some = keys[first : first + _AT_ONCE]
                 marks = ",".join("?" * len(some))
                 rows = self._reader.execute(_FIND.format(marks), (function, *some))
-                found.update((key, Entry(*rest)) for key, *rest in rows)
+                found.update((key, KeptEntry(*rest)) for key, *rest in rows)
         return found
 
     def keep(
         self,
-        entries: Iterable[tuple[int, bytes, Entry]],
+        entries: Iterable[tuple[int, bytes, KeptEntry]],
         spared: Iterable[tuple[int, int, float]] = (),
     ) -> None:
         """Write answers of functions by key; on disk when this returns, or none where it raises.

@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from eddyline.errors import LedgerError
-from eddyline.keeping.answer_store import AnswerStore, Entry, Stored
+from eddyline.keeping.answer_store import AnswerStore, KeptEntry, Stored
 from eddyline.keeping.function_version import version_of
 from eddyline.keeping.keep import Keep
 from eddyline.keeping.key_bytes import key_of
@@ -34,7 +34,7 @@ _PLAIN: Final = (pa.string(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
 class _Write:
     """Answers to be written, what was spared meanwhile, and who waits for that."""
 
-    entries: list[tuple[int, bytes, Entry]] = field(default_factory=list)
+    entries: list[tuple[int, bytes, KeptEntry]] = field(default_factory=list)
     hits: Counter[int] = field(default_factory=Counter)
     saved: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     done: asyncio.Future[LedgerError | None] | None = None
@@ -55,7 +55,7 @@ class OpenLedger:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eddyline-ledger")
         self._warned = False
 
-    async def keep(self, entries: Iterable[tuple[int, bytes, Entry]]) -> None:
+    async def keep(self, entries: Iterable[tuple[int, bytes, KeptEntry]]) -> None:
         """Write answers; they are on disk when this returns.
 
         Where they cannot be written, a warning says so once; the query has its answers all the
@@ -118,7 +118,7 @@ def close_all() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GivenAnswer:
     """A key that was asked for, with its answer and what that has cost."""
 
     values: Sequence[object]
@@ -172,12 +172,12 @@ class KeptAnswers:
             self._ledger.spared(self._function, hits, saved)
         return answers
 
-    async def keep(self, answers: Sequence[Asked]) -> None:
+    async def keep(self, answers: Sequence[GivenAnswer]) -> None:
         """Write answers; they are on disk when this returns."""
         if answers:
             written = now()
             await self._ledger.keep(
-                (self._function, key_of(a.values), Entry(self._packed(a.rows), written, a.cost))
+                (self._function, key_of(a.values), KeptEntry(self._packed(a.rows), written, a.cost))
                 for a in answers
             )
 
