@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
 from eddyline.errors import UnboundLookupError
+from eddyline.quirks.pyspark_at_hand import MINOR
 from tests.planner.recording_source import RecordingSource
 
 pytestmark = pytest.mark.slow(20)
@@ -131,7 +132,23 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+OF_ITSELF = {"no match of what a join has brought", "a match of what a join has brought"}
+"""Where a table that is looked up is also what its own rows are chosen by."""
+
+OUT_OF_REACH = pytest.mark.xfail(
+    MINOR < (4, 0),
+    raises=UnboundLookupError,
+    reason="Spark 3.5 gives both uses of such a table one identity, and an alias above one",
+)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param(sql, id=name, marks=OUT_OF_REACH if name in OF_ITSELF else ())
+        for name, sql in QUERIES.items()
+    ],
+)
 def test_rows_are_as_of_an_ordinary_table(
     spark: SparkSession, names: RecordingSource, sql: str
 ) -> None:

@@ -14,5 +14,5 @@ from eddyline.quirks.pyspark_at_hand import MINOR
 
 @pytest.mark.skipif(MINOR >= (4, 0), reason="this PySpark keeps state in Python")
 def test_standing_queries_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkTooOldError, match=r"Standing queries .* pyspark>=4\.0"):
+    with pytest.raises(PySparkTooOldError, match=r"Standing queries .*pyspark>=4\.0"):
         eddyline.StandingQueries(spark, streams={}, state=tmp_path)

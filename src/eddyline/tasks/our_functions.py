@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, TypeVar, cast
 
-from pyspark import cloudpickle, util
+from pyspark import cloudpickle
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import DataType
 
@@ -131,9 +131,12 @@ def show_users_tracebacks() -> None:
     What a user's function raises is told with the user's frames alone, as without eddies. Where
     there are none of these, all stay.
     """
-    simplify = util.try_simplify_traceback
-    if not isinstance(simplify, _Simplify):
-        util.try_simplify_traceback = _Simplify(simplify)  # type: ignore[assignment]
+    # The worker of PySpark 3.5 has a name of its own for it, and is the program without a daemon.
+    for name in ("pyspark.util", "pyspark.worker", "__main__"):
+        module: Any = sys.modules.get(name)
+        simplify = getattr(module, "try_simplify_traceback", None)
+        if simplify is not None and not isinstance(simplify, _Simplify):
+            module.try_simplify_traceback = _Simplify(simplify)
 
 
 @dataclass(frozen=True, slots=True)
