@@ -72,7 +72,9 @@ OTHERS: list[tuple[DataType, Any, Any]] = [  # a type, what a function returns, 
 ]
 
 
-@pytest.mark.parametrize(("kind", "returned", "stored"), OTHERS, ids=str)
+@pytest.mark.parametrize(
+    ("kind", "returned", "stored"), OTHERS, ids=lambda part: type(part).__name__
+)
 def test_other_results(kind: DataType, returned: object, stored: object) -> None:
     for convert in (row_converters._to_arrow(kind), to_arrow(kind, integers_as_decimals=False)):
         assert convert is not None

@@ -274,7 +274,7 @@ def long_names() -> RoutingReport:
 
 
 def not_run() -> RoutingReport:
-    """Two blocks: no action on the first yet, no rows in the second."""
+    """Two blocks, neither of which has got a row from an action."""
     empty = TaskRecord(
         block="b", predicates=tuple(PredicateRecord(text=text) for text in TEXTS[:2])
     )

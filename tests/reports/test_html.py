@@ -199,8 +199,8 @@ def test_a_predicate_that_was_never_reached() -> None:
 
 def test_before_an_action_and_without_rows() -> None:
     html = html_of(not_run())
-    assert "No action has run yet." in html
-    assert "no rows reached this block" in html
+    assert html.count("no rows reached this block") == 2  # an action has run: the second one's
+    assert "No action has run yet." in html_of(RoutingReport(not_run().blocks[:1]))
     assert html.count("<li>") == 4
     assert "<svg" not in html
 

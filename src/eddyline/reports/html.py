@@ -22,7 +22,7 @@ from eddyline.reports.html_pictures import (
     orders_picture,
 )
 from eddyline.reports.records import TaskRecord
-from eddyline.reports.sections import ADVICE, NO_BLOCKS, BlockSections, ReportSections
+from eddyline.reports.sections import ADVICE, NO_BLOCKS, REPORTED, BlockSections, ReportSections
 from eddyline.reports.tables import Column, Room, TableSection
 from eddyline.reports.timeline import Timeline
 from eddyline.reports.wording import count, one_line, percent, shortened
@@ -76,7 +76,7 @@ def _rendered(
     return _TEMPLATES.get_template(template).render(
         report=sections,
         blocks=[_block_view(block) for block in sections.blocks],
-        no_blocks=NO_BLOCKS,
+        no_blocks=f"{NO_BLOCKS} {REPORTED}",
         advice_heading=ADVICE,
         images=images,
         title=title,

@@ -36,6 +36,11 @@ ADVICE: Final = "What may help"
 
 NO_BLOCKS: Final = "No part of this query runs in an eddy."
 
+REPORTED: Final = (
+    "A report is of the DataFrame that eddyline.adapt has returned, or of any under "
+    "eddyline.enable."
+)
+
 _NO_ACTION: Final = (
     "No action has run yet. Collect, count, show or write the DataFrame, then ask for the report."
 )
@@ -135,19 +140,20 @@ def report_sections(
         called_table(called) if called else None,
         left_table(left) if left else None,
     )
+    ran = any(block.record is not None for block in blocks)
     return ReportSections(
         compared="" if comparison is None else str(comparison),
-        blocks=tuple(map(_block, blocks)),
+        blocks=tuple(_block(block, ran=ran) for block in blocks),
         beside=tuple(table for table in beside if table is not None),
         advice=advice(blocks, called, asked),
     )
 
 
-def _block(block: BlockReport) -> BlockSections:
+def _block(block: BlockReport, *, ran: bool) -> BlockSections:
     record = block.record
-    if record is None:
+    if record is None and not ran:
         return BlockSections(block, _NO_ACTION, None)
-    if not record.rows_in:
+    if record is None or not record.rows_in:
         return BlockSections(block, _NO_ROWS, None)
     join = record.join
     run = RunSections(

@@ -16,6 +16,7 @@ from eddyline.reports.records import OTHER_ORDERS
 from eddyline.reports.sections import (
     ADVICE,
     NO_BLOCKS,
+    REPORTED,
     BlockSections,
     ChangesSection,
     OrdersSection,
@@ -45,6 +46,7 @@ class ReportText:
         sections = self.sections
         if not sections.blocks:
             yield Text(NO_BLOCKS, style="bold")
+            yield Text(REPORTED)
         if sections.compared:
             yield Text(f"{sections.compared}\n", style="bold")
         for place, block in enumerate(sections.blocks, start=1):

@@ -114,7 +114,9 @@ def _first(content: bytes) -> object:
             "numba in the Python of the executors. Install them there, or send them along, as "
             "docs/clusters.md shows: eddyline alone with "
             "spark.sparkContext.addPyFile('eddyline.zip'), a copy of its wheel, before the "
-            "query is adapted; all of them with spark.archives.",
+            "query is adapted; all of them with spark.archives. Where all runs on one machine, "
+            "PYSPARK_PYTHON in the environment names the Python of your program, before the "
+            "session begins; eddyline.session() sees to that by itself.",
             name=error.name,
         ) from error
 

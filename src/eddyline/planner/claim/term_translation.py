@@ -7,7 +7,7 @@ and what is in between is translated by :mod:`eddyline.planner.read.translation`
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -104,6 +104,7 @@ class Terms:
             values.append(child.children[0] if named else child)
         arguments = tuple(self._function_argument(v, guarded=result.guarded) for v in values)
         types = tuple(value.data_type for value in values)
+        self._require_same_values(nest, values)
         number, kind = self._function(nest, types, tuple(keywords))
         call = Call(number, arguments, kind)
         self._calls[id(result.function)] = result.function, call
@@ -294,6 +295,21 @@ class Terms:
             raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, detail)
         return arrow_type(kind, self._settings.time_zone)
 
+    def _require_same_values(self, nest: list[Tree], values: Sequence[Tree]) -> None:
+        """Raise DeclinedError where what a function sees depends on who is in its batch.
+
+        By way of pandas, an integer is a float where a NULL is in its batch; an eddy's batches are
+        others than Spark's.
+        """
+        number = int(str(nest[0].node.fields["evalType"]))
+        if number != FunctionKind.ARROW_BATCHED or not self._settings.legacy_pandas_conversion:
+            return
+        for value in values:
+            if value.data_type in _INTEGERS and catalyst.is_nullable(value.handle):
+                name = self._definitions.functions.nest(nest)
+                detail = f"{name} sees integers as floats in a batch of Spark's that has a NULL"
+                raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail)
+
     def _function(
         self, nest: list[Tree], types: tuple[str, ...], keywords: tuple[str | None, ...]
     ) -> tuple[int, pa.DataType]:
@@ -333,6 +349,9 @@ class Terms:
             self._pickled[identities] = tuple(function.pickled for function in reversed(nest))
         return self._pickled[identities]
 
+
+_INTEGERS: Final = frozenset({'"byte"', '"short"', '"integer"', '"long"'})
+"""Spark types, as JSON, that pandas has no NULL for."""
 
 _SEEN_AS: Final = {
     '"byte"': '"long"',

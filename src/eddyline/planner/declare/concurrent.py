@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import importlib.util
 import inspect
 import os
 from collections.abc import Callable
@@ -140,6 +141,9 @@ def concurrent(  # noqa: PLR0913 - what users may set
 
     Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
+    if importlib.util.find_spec("aiolimiter") is None:
+        message = 'eddyline.concurrent needs aiolimiter: pip install "eddyline[lookups]"'
+        raise ModuleNotFoundError(message, name="aiolimiter")
     size = _batch_size(batch)
     limits = Limits(max_in_flight, rate, timeout, retries)
     price = Price(cost, unit, budget)
