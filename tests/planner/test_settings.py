@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 from eddyline import catalyst
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.catalyst.spark_settings import default_settings
-from eddyline.planner.adapt import adapt, adapted_blocks
+from eddyline.planner.adapt import adapt, adapted_blocks, explain
 from tests.planner.joins.broadcasting import broadcasting
 
 pytestmark = pytest.mark.slow(20)
@@ -271,3 +271,20 @@ def test_a_setting_that_this_spark_does_not_know_has_no_default() -> None:
     known = "spark.sql.execution.pandas.convertToArrowArraySafely"
     defaults = catalyst.default_settings(("spark.sql.no.such.setting", known))
     assert defaults.keys() == {known}
+
+
+def test_integers_that_may_be_null_go_by_way_of_pandas_in_spark_alone(spark: SparkSession) -> None:
+    """Which of them are floats depends on the batch that they are in."""
+    legacy = CASES["legacy-pandas"].key
+    told = udf(str, StringType(), useArrow=True)
+    rows = spark.range(60).selectExpr("id", "IF(id % 7 = 0, NULL, id) AS n")
+
+    def asked(column: str) -> DataFrame:
+        return rows.where((told(column) != "13.0") & (told(column).endswith("3"))).select("id")
+
+    with setting(spark, legacy, "true"):
+        nullable = adapt(asked("n"))
+        assert outcome(nullable) == outcome(asked("n"))
+        assert not adapted_blocks(nullable)
+        assert "sees integers as floats in a batch" in str(explain(asked("n")))
+        assert adapted_blocks(adapt(asked("id")))
