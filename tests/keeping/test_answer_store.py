@@ -64,10 +64,24 @@ def test_figures_and_removal(store: AnswerStore) -> None:
     assert (kept.oldest, kept.newest, kept.size) == (0.0, 3.0, 4 * (16 + 1 + 16))
     assert store.remove([first, second], [key(0), key(9)], None) == 2
     assert store.remove([first], None, 2.0) == 1
-    assert [each.entries for each in store.functions()] == [2, 0]
+    assert [(each.name, each.entries) for each in store.functions()] == [("f", 2)]
     assert store.remove([first], None, None) == 2
-    assert [each.name for each in store.functions()] == ["g"]
+    assert store.functions() == []
     assert other.entries == 1
+
+
+def test_whoever_removes_answers_gives_nobody_their_number(store: AnswerStore) -> None:
+    number = store.function("f", "1", "", "")
+    store.keep([(number, key(0), ONE)])
+    assert store.remove([number], None, None) == 1
+    assert store.function("g", "1", "", "") != number
+    store.keep([(number, key(1), ONE)])  # by an application that holds it still
+    assert [(each.name, each.entries) for each in store.functions()] == [("f", 1)]
+
+
+def test_nobody_else_may_read_it(store: AnswerStore) -> None:
+    store.keep([(store.function("f", "1", "", ""), key(0), ONE)])
+    assert {path.stat().st_mode & 0o777 for path in store.path.parent.iterdir()} == {0o600}
 
 
 def test_a_write_is_whole_or_not_at_all(store: AnswerStore) -> None:

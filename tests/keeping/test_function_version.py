@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
+import logging
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eddyline.keeping.function_version import version_of
@@ -108,6 +114,97 @@ def test_all_of_a_data_class_counts() -> None:
     assert version_of(Source("http://a", {"x": "1"}, "u")) == known
     assert version_of(Source("http://a", {"x": "2"})) != known
     assert version_of(Source("http://b", {"x": "1"})) != known
+
+
+def test_what_wraps_a_function_does_not_hide_it() -> None:
+    code = "@cache\ndef f(a):\n    return a + {}"
+    one, two = (made(code.format(n), cache=functools.cache) for n in (1, 2))
+    assert version_of(one) != version_of(two)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Decimal(1), Decimal(2)),
+        (1j, 2j),
+        (np.float64(1), np.float64(2)),
+        (np.array([1, 2]), np.array([1, 3])),
+        (re.compile("a"), re.compile("a", re.IGNORECASE)),
+        (Path("a"), Path("b")),
+        (dt.date(2026, 1, 1), dt.date(2026, 1, 2)),
+        ([1, [2]], [1, [3]]),
+        ({"a": {1, 2}}, {"a": {1, 3}}),
+    ],
+)
+def test_constants_of_a_module(one: object, other: object) -> None:
+    code = "def f(a):\n    return a, CONSTANT"
+    first = version_of(made(code, CONSTANT=one))
+    assert first == version_of(made(code, CONSTANT=one)) != version_of(made(code, CONSTANT=other))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("API_KEY", False),
+        ("accessToken", False),
+        ("password", False),
+        ("KEYWORDS", True),
+        ("max_tokens", True),
+        ("key", True),
+    ],
+)
+def test_secrets_do_not_count(name: str, *, counts: bool) -> None:
+    code = f"def f(a):\n    return a, {name}"
+    texts: list[dict[str, Any]] = [{name: "one"}, {name: "two"}]
+    numbers: list[dict[str, Any]] = [{name: 1}, {name: 2}]
+    versions = {version_of(made(code, **each)) for each in texts}
+    assert len(versions) == 1 + counts
+    assert len({version_of(made(code, **each)) for each in numbers}) == 2
+
+
+def test_a_password_in_an_address_does_not_count() -> None:
+    code = "def f(a):\n    return a, URL"
+    urls = ("https://me:one@host/a", "https://me:two@host/a", "https://me:one@host/b")
+    versions = [version_of(made(code, URL=url)) for url in urls]
+    assert versions[0] == versions[1] != versions[2]
+
+
+def test_how_much_is_logged_does_not_count() -> None:
+    function = made("def f(a):\n    log.info(a)", log=logging.getLogger("test_versions"))
+    before = version_of(function)
+    logging.getLogger("test_versions").setLevel(logging.DEBUG)
+    assert version_of(function) == before
+
+
+def test_what_a_method_calls_counts() -> None:
+    def kept(more: int) -> Callable[[int], int]:
+        class Client:
+            def ask(self, number: int) -> int:
+                return self._helped(number)
+
+            def _helped(self, number: int) -> int:
+                return number + (1 if more else 2)
+
+        return Client().ask
+
+    def other(_more: int) -> Callable[[int], int]:
+        class Client:
+            def ask(self, number: int) -> int:
+                return self._helped(number)
+
+            def _helped(self, number: int) -> int:
+                return number + 3
+
+        return Client().ask
+
+    assert version_of(kept(1)) != version_of(other(1))
+
+
+def test_functions_that_all_name_one_another_are_visited_once_each() -> None:
+    names = [f"f{n}" for n in range(40)]
+    body = " + ".join(f"{name}(a)" for name in names)
+    code = "\n".join(f"def {name}(a):\n    return {body}" for name in names)
+    assert version_of(made(code, "f0")) == version_of(made(code, "f0"))
 
 
 def test_parts_of_functions_and_methods() -> None:

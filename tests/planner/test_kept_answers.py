@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime as dt
 import logging
 import math
@@ -17,6 +19,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 import eddyline
 from eddyline.errors import BudgetSpentError, LedgerError
 from eddyline.keeping import kept_answers
+from eddyline.keeping.answer_store import KeptEntry
+from eddyline.keeping.key_bytes import key_of
 from eddyline.planner.declare.concurrent import ConcurrentUDF
 
 
@@ -189,6 +193,62 @@ def test_rows_of_a_lookup_table_also_where_there_are_none(spark: SparkSession, f
     assert len(rows[0]) == 9
     (table,) = eddyline.ledger(folder).functions
     assert (table.name, table.entries, table.hits) == ("parts", 9, 9)
+
+
+@pytest.mark.parametrize("rows_of_a_key", [0, 1, 2])
+def test_a_table_of_keys_alone(spark: SparkSession, folder: str, rows_of_a_key: int) -> None:
+    def known(keys: Sequence[tuple[str]]) -> list[tuple[str]]:
+        return [(key,) for key in keys for _ in range(rows_of_a_key)]  # type: ignore[misc]
+
+    spark.range(4).selectExpr("string(id) AS name").createOrReplaceTempView("named")
+    for _ in range(2):
+        eddyline.lookup_table(
+            spark,
+            "known",
+            "k string",
+            ["k"],
+            eddyline.PythonLookup(known),
+            keep=folder,
+            version=str(rows_of_a_key),
+        )
+        rows = collected(spark.sql("SELECT k FROM named JOIN known ON name = k"))
+        assert len(rows) == 4 * rows_of_a_key
+
+
+def test_an_answer_that_is_damaged_is_asked_for_anew(spark: SparkSession, folder: str) -> None:
+    counted = Counted(lambda number: number / 2)
+    half = eddyline.concurrent(counted, returns="double", keep=folder)
+    rows = spark.range(4).select(half("id").alias("h"))
+    first = collected(rows)
+    store = kept_answers.opened(folder).store
+    store._connection.execute("UPDATE answers SET answer = substr(answer, 1, 9)")
+    assert collected(rows) == first
+    assert len(counted.asked) == 8
+    assert collected(rows) == first
+    assert len(counted.asked) == 8
+
+
+def test_whoever_waits_on_another_loop_is_no_longer_waited_for(folder: str) -> None:
+    """As after a context was stopped with calls under way."""
+    ledger = kept_answers.opened(folder)
+    number = ledger.store.function("f", "1", "", "")
+
+    async def leave() -> None:
+        tasks = [
+            asyncio.create_task(ledger.keep([(number, key_of([n]), KeptEntry(n, 0.0, 0.0))]))
+            for n in range(5)
+        ]
+        await asyncio.sleep(0)
+        for task in tasks[1:]:
+            task.cancel()
+
+    async def keep() -> None:
+        await ledger.keep([(number, key_of([9]), KeptEntry(9, 0.0, 0.0))])
+
+    with contextlib.suppress(RuntimeError):
+        asyncio.run(leave())
+    asyncio.run(asyncio.wait_for(keep(), 20))
+    assert ledger.store.find(number, [key_of([9])])
 
 
 def test_a_ledger_that_cannot_be_written_costs_no_answer(

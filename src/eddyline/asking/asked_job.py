@@ -49,8 +49,8 @@ class AskedJob:
 
     @property
     def keys(self) -> int:
-        """Keys that were asked for."""
-        return sum(counts.keys for counts in self.statistics().values())
+        """Keys whose answers it has or waits for."""
+        return sum(counts.keys + counts.kept for counts in self.statistics().values())
 
 
 class AskingTask:

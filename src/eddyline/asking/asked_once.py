@@ -241,8 +241,11 @@ class SharedMethod(Generic[Wanted]):
     ) -> None:
         """Give their answers to those of the waiting keys, after so many, that have one."""
         waiting = self._asked.waiting
-        new = [waiting.pop() for _ in range(len(waiting) - before)][::-1]
-        for key, found in zip(new, kept(new), strict=True):
+        new = list(waiting)[before:]
+        answers = kept(new)
+        for _ in new:
+            waiting.pop()
+        for key, found in zip(new, answers, strict=True):
             if found is None:
                 waiting.append(key)
             else:

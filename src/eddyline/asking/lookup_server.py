@@ -94,7 +94,9 @@ class LookupServer:
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
     def totals(self, prefix: str) -> dict[str, SharedLookupStatistics]:
-        """Return what was asked for all jobs whose names begin so, by access method.
+        """Return what was asked for a job, or, where this ends with a slash, for all that begin so.
+
+        By access method.
 
         From any thread. Of jobs without tasks for a while, only the latest count.
         """
@@ -103,7 +105,7 @@ class LookupServer:
             now = {name: job.statistics() for name, job in self._jobs.items()}
             sums: dict[str, SharedLookupStatistics] = {}
             for job, asked in (self._past | now).items():
-                if job.startswith(prefix):
+                if job == prefix or (prefix.endswith("/") and job.startswith(prefix)):
                     for method, counts in asked.items():
                         sums[method] = counts if method not in sums else sums[method].plus(counts)
             return sums

@@ -127,17 +127,23 @@ class Books:
         self._jobs.clear()
 
     def total(self, prefix: str, job: str | None = None) -> dict[int, Spending]:
-        """Return what all jobs whose names begin like this have done, by function.
+        """Return what a job has done, or, where this ends with a slash, all that begin so.
+
+        By function.
 
         Only what one of them has done, where its name is given and it has done something.
         """
         totals: dict[int, Spending] = {}
         for name, functions in list(self._jobs.items()):
-            if name == job or (job not in self._jobs and name.startswith(prefix)):
+            if name == job or (job not in self._jobs and _is_of(name, prefix)):
                 for number, spending in list(functions.items()):
                     total = totals.setdefault(number, Spending(spending.name, spending.unit))
                     total += spending
         return totals
+
+
+def _is_of(name: str, prefix: str) -> bool:
+    return name == prefix or (prefix.endswith("/") and name.startswith(prefix))
 
 
 def _is_amount(value: object) -> bool:

@@ -11,11 +11,11 @@ from typing import Any, Final, cast
 from py4j.clientserver import ClientServer
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.catalyst.gateway import GONE, execution_of, static
 from eddyline.catalyst.pipeline import new_alone
 from eddyline.catalyst.python_side import python_side
+from eddyline.quirks.classic_frames import ClassicDataFrame
 
 _log: Final = logging.getLogger("eddyline")
 

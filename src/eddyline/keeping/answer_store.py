@@ -6,6 +6,7 @@ counts; a write that was torn is as if it had never been made.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +27,7 @@ _PATIENCE: Final = 60.0
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS functions(
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL,
     version TEXT NOT NULL,
     signature TEXT NOT NULL,
@@ -96,6 +97,8 @@ class AnswerStore:
         self._reading = threading.Lock()
         with self._told("opened"):
             folder.mkdir(parents=True, exist_ok=True)
+            # For nobody else, as SQLite then makes the files beside it.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._connected()
             self._set_up()
             self._reader = self._connected()  # which no commit holds up
@@ -175,21 +178,24 @@ class AnswerStore:
             )
 
     def functions(self) -> list[KeptFunction]:
-        """Return what is kept, by name; reads the whole file."""
+        """Return what is kept of those that have an answer, by name; reads the whole file."""
         with self._told("read"), self._reading:
             rows = self._reader.execute(
                 "SELECT f.id, f.name, f.version, f.signature, f.unit, count(a.key), "
                 "coalesce(sum(length(a.key) + coalesce(length(CAST(a.answer AS BLOB)), 0) + 16), "
                 "0), f.hits, f.saved, coalesce(sum(a.cost), 0), min(a.written), max(a.written) "
                 "FROM functions f LEFT JOIN answers a ON a.function = f.id "
-                "GROUP BY f.id ORDER BY f.name, f.id"
+                "GROUP BY f.id HAVING count(a.key) > 0 ORDER BY f.name, f.id"
             ).fetchall()
         return [KeptFunction(*row) for row in rows]
 
     def remove(
         self, functions: Sequence[int], keys: Sequence[bytes] | None, before: float | None
     ) -> int:
-        """Remove answers of functions, by key and age where these are given; return how many."""
+        """Remove answers of functions, by key and age where these are given; return how many.
+
+        Functions keep their numbers, by which others may keep answers still.
+        """
         removed = 0
         with self._told("written"), self._transaction():
             for function in functions:
@@ -199,8 +205,6 @@ class AnswerStore:
                         "AND (? IS NULL OR written<?)",
                         (function, key, key, before, before),
                     ).rowcount
-                if keys is None and before is None:
-                    self._connection.execute("DELETE FROM functions WHERE id=?", (function,))
         return removed
 
     def size(self) -> int:

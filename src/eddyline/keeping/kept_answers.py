@@ -51,6 +51,7 @@ class OpenLedger:
         """Open it; LedgerError."""
         self.store: Final = AnswerStore(folder)
         self._next = _Write()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eddyline-ledger")
         self._warned = False
@@ -76,25 +77,31 @@ class OpenLedger:
     def _written(self) -> asyncio.Future[LedgerError | None]:
         """Return what is done when all that has come is written."""
         loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # that of a context that was stopped, with who waited there
+            self._loop, self._writer = loop, None
+            self._next.done = None
         if self._next.done is None:
             self._next.done = loop.create_future()
         if self._writer is None or self._writer.done():
-            self._writer = loop.create_task(self._write())
+            self._writer = loop.create_task(self._write(loop))
         return self._next.done
 
-    async def _write(self) -> None:
-        while self._next.done is not None:
-            now, self._next = self._next, _Write()
-            spared = [(number, hits, now.saved[number]) for number, hits in now.hits.items()]
-            outcome: LedgerError | None = None
+    async def _write(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._loop is loop and self._next.done is not None:
+            group, self._next = self._next, _Write()
+            outcome: LedgerError | None = LedgerError("the application ends")
             try:
-                await asyncio.get_running_loop().run_in_executor(
-                    self._thread, self.store.keep, now.entries, spared
-                )
+                spared = [(n, hits, group.saved[n]) for n, hits in group.hits.items()]
+                await loop.run_in_executor(self._thread, self.store.keep, group.entries, spared)
             except LedgerError as error:
                 outcome = error
-            if now.done is not None and not now.done.done():
-                now.done.set_result(outcome)
+            except Exception as error:  # noqa: BLE001 - nobody may wait for ever
+                outcome = LedgerError(f"{type(error).__name__}: {error}")
+            else:
+                outcome = None
+            finally:
+                if group.done is not None and not group.done.done():
+                    group.done.set_result(outcome)
 
 
 _opened: Final[dict[str, OpenLedger]] = {}
@@ -139,24 +146,30 @@ class KeptAnswers:
         function: int,
         schema: pa.Schema,
         valid: float | None,
+        *,
+        plain: bool,
     ) -> None:
+        """Answers are ``plain`` where each is one row of one column, as a function's are."""
         self._ledger = ledger
         self._function = function
         self._schema = schema
         self._valid = valid
-        self._plain = schema.types[0] if len(schema) == 1 and schema.types[0] in _PLAIN else None
+        self._plain = plain and schema.types[0] in _PLAIN
         self._broken = False
 
     def find(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
         """Return for each key its answer, or None; nothing is found in a ledger that is damaged."""
-        names = list(map(key_of, keys))
         try:
-            found = self._ledger.store.find(self._function, names)
-        except LedgerError as error:
+            return self._found(keys)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a file: it is asked then
             if not self._broken:
                 self._broken = True
                 _log.warning("Answers of before are not found: %s", error)
             return [None] * len(keys)
+
+    def _found(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
+        names = list(map(key_of, keys))
+        found = self._ledger.store.find(self._function, names)
         oldest = None if self._valid is None else now() - self._valid
         answers: list[pa.RecordBatch | None] = []
         hits, saved = 0, 0.0
@@ -182,7 +195,7 @@ class KeptAnswers:
             )
 
     def _packed(self, rows: pa.RecordBatch) -> Stored:
-        if self._plain is not None:
+        if self._plain:
             value: str | int | None = rows.column(0)[0].as_py()
             return value
         content: bytes = rows.serialize().to_pybytes()
@@ -200,15 +213,23 @@ def kept_answers(
     answering: object,
     given: Sequence[str],
     schema: pa.Schema,
-    unit: str = "",
-) -> KeptAnswers:
+    unit: str | None = None,
+) -> KeptAnswers | None:
     """Return the answers of what is ``answering``, a function or a source, under its name.
 
-    ``given`` are the types of what it is asked by. Opens the ledger; LedgerError.
+    ``given`` are the types of what it is asked by; of a function there is a ``unit`` of its price,
+    empty where it has none. Opens the ledger; LedgerError. None, and a warning, where what is open
+    cannot be written, as on a full disk.
     """
     ledger = opened(keep.folder)
     version = version_of(answering) if keep.version is None else keep.version
     columns = ", ".join(f"{field.name} {field.type}" for field in schema)
+    if any("timestamp" in kind for kind in given):  # functions see the clock of this process
+        given = (*given, *time.tzname)
     signature = f"({', '.join(given)}) -> {columns}"
-    number = ledger.store.function(name, version, signature, unit)
-    return KeptAnswers(ledger, number, schema, keep.valid)
+    try:
+        number = ledger.store.function(name, version, signature, unit or "")
+    except LedgerError as error:
+        _log.warning("Answers of %s are not kept: %s", name, error)
+        return None
+    return KeptAnswers(ledger, number, schema, keep.valid, plain=unit is not None)

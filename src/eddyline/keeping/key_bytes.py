@@ -54,7 +54,13 @@ def _moment(value: dt.datetime) -> bytes:
 
 
 def _number(value: Decimal) -> bytes:
-    return str(value.normalize() if value else abs(value.normalize())).encode()
+    """Return a number without the zeros at its end; of any length, which no context rounds."""
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or not value:
+        return (str(value) if not isinstance(exponent, int) else "0").encode()
+    text = "".join(map(str, digits)).lstrip("0")
+    short = text.rstrip("0")
+    return f"{'-' * sign}{short}e{exponent + len(text) - len(short)}".encode()
 
 
 def _items(value: Sequence[object]) -> bytes:

@@ -52,12 +52,14 @@ def routing_report(
     *,
     whole: bool,
     every_action: bool,
+    action: int | None = None,
 ) -> RoutingReport:
     """Return the report of the blocks of a query, with what the driver has done for them.
 
     They are the ``whole`` of what Spark plans by where it has no joins beside them, and where
-    nothing was added to what was adapted. The records are of ``every_action``, or of one. ``left``
-    is what is left to Spark, and why.
+    nothing was added to what was adapted. The records are of ``every_action``, or of one; what the
+    driver has done is that for all, or for the ``action`` that is given. ``left`` is what is left
+    to Spark, and why.
     """
     # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
     # may have a function called twice. It may also compute below some joins what stands above an
@@ -71,7 +73,13 @@ def routing_report(
         counted = whole and (not joined or isinstance(block, JoinBlock))
         blocks.append(block_report(block, options, record, whole=counted))
     adapted = [(block, options) for block, options, _ in recorded]
-    return RoutingReport(tuple(blocks), left, _called(context, adapted), _asked(context, adapted))
+    job = "" if action is None else str(action)
+    return RoutingReport(
+        tuple(blocks),
+        left,
+        _called(context, adapted, job),
+        _asked(context, adapted, job),
+    )
 
 
 class DriverCalls:
@@ -120,15 +128,15 @@ class DriverCalls:
 
 
 def _asked(
-    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]]
+    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]], job: str
 ) -> tuple[AskedTable, ...]:
-    """Return what the lookup tables of blocks were asked for, in all jobs of these."""
+    """Return what the lookup tables of blocks were asked for, in a job or, without one, all."""
     wanted: dict[tuple[int, str], int] = {}
     for block, options in adapted:
         for lookup in block.lookups if isinstance(block, JoinBlock) else ():
             wanted.setdefault((options.run, lookup.method), lookup.keys_per_call)
     tables = lookup_tables_of(context)
-    totals = {run: tables.server.totals(f"{run}/") for run in {run for run, _ in wanted}}
+    totals = {run: tables.server.totals(f"{run}/{job}") for run in {run for run, _ in wanted}}
     return tuple(
         AskedTable(
             method.rpartition("/")[0],
@@ -147,16 +155,16 @@ def _asked(
 
 
 def _called(
-    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]]
+    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]], job: str
 ) -> tuple[CalledFunction, ...]:
-    """Return what the concurrent functions of blocks have done, in all jobs of these."""
+    """Return what the concurrent functions have done, in a job or, without one, all."""
     books = lookup_tables_of(context).books
     wanted: dict[tuple[int, int], int] = {}
     for block, options in adapted:
         for function in () if isinstance(block, JoinBlock) else block.functions:
             if function.driver is not None:
                 wanted.setdefault((options.run, function.driver.number), function.driver.values)
-    totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
+    totals = {run: books.total(f"{run}/{job}") for run in {run for run, _ in wanted}}
     done = (  # as they were declared
         (totals[run].get(number), together) for (run, number), together in sorted(wanted.items())
     )

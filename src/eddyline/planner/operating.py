@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from pyspark import SparkContext
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.counters import (
@@ -27,6 +26,7 @@ from eddyline.planner.action_records import ActionRecords
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.chains import FUSED_NAME
+from eddyline.quirks.classic_frames import ClassicDataFrame
 
 REPORTS: Final = "spark.eddyline.eventLog"
 """Setting: whether an event log that is there keeps reports; true by default."""
@@ -163,7 +163,14 @@ class Operating:
             left += adapted.left
             frame = adapted.frame()
             whole = whole and frame is not None and _executes(frame, action.execution)
-        report = routing_report(context, recorded, tuple(left), whole=whole, every_action=False)
+        report = routing_report(
+            context,
+            recorded,
+            tuple(left),
+            whole=whole,
+            every_action=False,
+            action=action.number,
+        )
         return kept_json(report, self._redaction)
 
     def _chosen(self, setting: str) -> bool | None:

@@ -32,6 +32,19 @@ _LATER: Final = {
 """What our Java, which is written for the latest Spark, says, and what 4.0 would have it say."""
 
 
+_CACHED: Final = """
+        org.apache.spark.sql.execution.SparkPlan cached = {}.cachedPlan();
+        while (cached.logicalLink().isEmpty()) {{
+            cached = (org.apache.spark.sql.execution.SparkPlan) (
+                cached instanceof org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+                ? ((org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec)
+                    cached).inputPlan()
+                : cached.children().apply(0));
+        }}
+        """
+"""What was planned for a cached table: Spark 3.5 keeps no more of its optimized plan."""
+
+
 _SCALA_2_12: Final = {
     "org.apache.spark.sql.classic.": "org.apache.spark.sql.",
     "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
@@ -52,15 +65,12 @@ _SCALA_2_12: Final = {
         = new ConcurrentHashMap();
 
     public static String fieldName(""",
-    "return relation.cacheBuilder().logicalPlan();": """
-        org.apache.spark.sql.execution.SparkPlan plan = relation.cachedPlan();
-        while (plan.logicalLink().isEmpty()) {
-            plan = (org.apache.spark.sql.execution.SparkPlan) (
-                plan instanceof org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
-                ? ((org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec) plan).inputPlan()
-                : plan.children().apply(0));
-        }
-        return (LogicalPlan) plan.logicalLink().get();""",
+    "return relation.cacheBuilder().logicalPlan();": _CACHED.format("relation")
+    + "return (LogicalPlan) cached.logicalLink().get();",
+    "functions(((InMemoryRelation) plan).cacheBuilder().logicalPlan(), digests);": _CACHED.format(
+        "((InMemoryRelation) plan)"
+    )
+    + "functions((LogicalPlan) cached.logicalLink().get(), digests);",
 }
 """What it says on Spark 3.5, which is compiled with Scala 2.12."""
 

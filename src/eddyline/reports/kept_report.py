@@ -49,12 +49,11 @@ def kept_json(report: RoutingReport, redaction: re.Pattern[str] | None = None) -
     then blocks go from the end. In all texts, what a pattern for ``redaction`` finds is replaced as
     Spark replaces it in the texts of plans.
     """
+    if redaction is not None:  # before a text is cut where the pattern would not know it any more
+        report = kept_report(_redacted(report.to_dict(), redaction))
     for shorter in (_as_it_is, _coarser, _without_time, _with_short_texts, _with_few_blocks):
         report = shorter(report)
-        data: Any = report.to_dict()
-        if redaction is not None:
-            data = _redacted(data, redaction)
-        text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(report.to_dict(), separators=(",", ":"), allow_nan=False)
         if len(text) <= LARGEST:
             return text
     return None
