@@ -108,12 +108,19 @@ def vectorized(
     return decorate
 
 
-@udf(DoubleType(), useArrow=True)
+INTEGERS_AS_THEY_ARE: Final = WITH_ARROW_UDF
+"""Whether plain functions over Arrow see integers beside a NULL as such.
+
+Before PySpark 4.1 these are floats, and such functions are left to Spark.
+"""
+
+
+@udf(DoubleType(), useArrow=INTEGERS_AS_THEY_ARE)
 def score(x: int | None) -> float | None:
     return None if x is None or x % 7 == 0 else (x * 37 % 100) / 100
 
 
-@udf(BooleanType(), useArrow=True)
+@udf(BooleanType(), useArrow=INTEGERS_AS_THEY_ARE)
 def good(x: int | None) -> bool | None:
     return None if x is None else x % 3 != 0
 
@@ -133,12 +140,12 @@ def even(x: int | None) -> bool | None:
     return None if x is None else x % 2 == 0
 
 
-@udf(StringType(), useArrow=True)
+@udf(StringType(), useArrow=INTEGERS_AS_THEY_ARE)
 def label(x: int | None) -> str | None:
     return None if x is None else f"label-{x % 5}"
 
 
-@udf(BooleanType(), useArrow=True)
+@udf(BooleanType(), useArrow=INTEGERS_AS_THEY_ARE)
 def within(x: int | None, low: int | None = 3, high: int | None = 30) -> bool | None:
     return None if x is None or low is None or high is None else low <= x <= high
 
@@ -163,12 +170,12 @@ def next_day(day: dt.date | None) -> dt.date | None:
     return None if day is None else day + dt.timedelta(days=1)
 
 
-@udf(ArrayType(IntegerType()), useArrow=True)
+@udf(ArrayType(IntegerType()), useArrow=INTEGERS_AS_THEY_ARE)
 def digits(x: int | None) -> list[int] | None:
     return None if x is None else [int(digit) for digit in str(x)]
 
 
-@udf(StructType().add("a", "integer").add("b", "string"), useArrow=True)
+@udf(StructType().add("a", "integer").add("b", "string"), useArrow=INTEGERS_AS_THEY_ARE)
 def pair(x: int | None) -> tuple[int, str] | None:
     return None if x is None else (x % 4, f"b{x}")
 
@@ -183,7 +190,7 @@ def named(record: Any) -> bool | None:  # noqa: ANN401  # a Row
     return None if record is None else record.n % 2 == 0
 
 
-@udf(DoubleType(), useArrow=True)
+@udf(DoubleType(), useArrow=INTEGERS_AS_THEY_ARE)
 def noise(x: int) -> float:
     return float(x) / 50
 
@@ -569,11 +576,11 @@ def broadcast_variable(spark: SparkSession) -> DataFrame:
     numbers = spark.sparkContext.broadcast({1, 3, 5, 7, 9})
     others = spark.sparkContext.broadcast({2, 3, 4, 5})
 
-    @udf(BooleanType(), useArrow=True)
+    @udf(BooleanType(), useArrow=INTEGERS_AS_THEY_ARE)
     def known(n: int) -> bool:
         return n in numbers.value
 
-    @udf(BooleanType(), useArrow=True)
+    @udf(BooleanType(), useArrow=INTEGERS_AS_THEY_ARE)
     def also(n: int) -> bool:
         return n in others.value
 

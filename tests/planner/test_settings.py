@@ -276,7 +276,7 @@ def test_a_setting_that_this_spark_does_not_know_has_no_default() -> None:
 def test_integers_that_may_be_null_go_by_way_of_pandas_in_spark_alone(spark: SparkSession) -> None:
     """Which of them are floats depends on the batch that they are in."""
     legacy = CASES["legacy-pandas"].key
-    told = udf(str, StringType(), useArrow=True)
+    told = udf(lambda number: str(number), StringType(), useArrow=True)  # noqa: PLW0108 - 3.5 wants arguments
     rows = spark.range(60).selectExpr("id", "IF(id % 7 = 0, NULL, id) AS n")
 
     def asked(column: str) -> DataFrame:
