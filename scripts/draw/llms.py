@@ -30,6 +30,8 @@ NO_PROSE: Final = ("#", "!", "<", "|", "- ")
 
 LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
+ONLY_LINK: Final = re.compile(r"\[[^\]]*\]\([^)]*\)({[^}]*})?")
+
 SENTENCE: Final = re.compile(r"\S.*?(?:[.?](?= [A-Z`])|$)")
 
 ENOUGH: Final = 50
@@ -45,7 +47,8 @@ def beginning(markdown: str) -> str:
     'See the guide. More.'
     """
     for paragraph in NO_TEXT.sub("", markdown).split("\n\n"):
-        text = LINK.sub(r"\1", " ".join(paragraph.split())).replace("**", "")
+        line = " ".join(paragraph.split())
+        text = "" if ONLY_LINK.fullmatch(line) else LINK.sub(r"\1", line).replace("**", "")
         if text and not text.startswith(NO_PROSE):
             told = ""
             for sentence in SENTENCE.findall(text):
