@@ -165,7 +165,8 @@ def environments(pythons: Sequence[str]) -> Iterator[Environment]:
     """Return all that are tested, for the Pythons at hand, oldest first."""
     minors = [".".join(map(str, minor)) for minor in TESTED]
     for minor in minors:
-        yield Environment(minor, pythons[0])
+        if PYTHONS.index(pythons[0]) <= PYTHONS.index(NEWEST_PYTHON.get(minor, PYTHONS[-1])):
+            yield Environment(minor, pythons[0])
     if pythons[-1] != pythons[0]:
         newest = PYTHONS.index(pythons[-1])
         takes_it = [

@@ -27,7 +27,13 @@ from eddyline.planner.declare.concurrent import ConcurrentUDF
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[str]:
     yield str(tmp_path / "answers")
-    kept_answers.close_all()
+    close_all()
+
+
+def close_all() -> None:
+    """Let go of all ledgers, as the end of an application does."""
+    while kept_answers._opened:
+        kept_answers._opened.popitem()[1].store.close()
 
 
 class Counted:
@@ -78,7 +84,7 @@ def test_the_same_function_declared_anew(spark: SparkSession, folder: str) -> No
     one, first = doubled(folder)
     other, second = doubled(folder)
     collected(spark.range(4).select(first("id")))
-    kept_answers.close_all()  # as in another application
+    close_all()  # as in another application
     collected(spark.range(4).select(second("id")))
     assert (len(one.asked), len(other.asked)) == (4, 0)
 
@@ -226,6 +232,20 @@ def test_an_answer_that_is_damaged_is_asked_for_anew(spark: SparkSession, folder
     assert len(counted.asked) == 8
     assert collected(rows) == first
     assert len(counted.asked) == 8
+
+
+def test_an_answer_that_cannot_be_kept_is_one_all_the_same(
+    spark: SparkSession, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, twice = doubled(folder)
+    collected(spark.range(1).select(twice("id")))
+
+    def refuse(_values: object) -> bytes:
+        raise TypeError("no key")
+
+    monkeypatch.setattr(kept_answers, "key_of", refuse)
+    rows = collected(spark.range(4).select(twice("id").alias("d")))
+    assert sorted(row.d for row in rows) == [0, 2, 4, 6]
 
 
 def test_whoever_waits_on_another_loop_is_no_longer_waited_for(folder: str) -> None:

@@ -24,7 +24,7 @@ from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
 from eddyline.asking.way_to_answers import Found
-from eddyline.asking.wire import LINE
+from eddyline.asking.wire import LINE, job_is_of
 from eddyline.errors import LookupFailedError
 
 IDLE_SECONDS: Final = 2.0
@@ -105,7 +105,7 @@ class LookupServer:
             now = {name: job.statistics() for name, job in self._jobs.items()}
             sums: dict[str, SharedLookupStatistics] = {}
             for job, asked in (self._past | now).items():
-                if job == prefix or (prefix.endswith("/") and job.startswith(prefix)):
+                if job_is_of(job, prefix):
                     for method, counts in asked.items():
                         sums[method] = counts if method not in sums else sums[method].plus(counts)
             return sums

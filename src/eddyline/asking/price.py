@@ -10,6 +10,7 @@ from typing import Final, Self, TypeAlias
 
 from eddyline.asking.checked_numbers import text
 from eddyline.asking.lookup_source import described_error
+from eddyline.asking.wire import job_is_of
 from eddyline.errors import CostError
 
 ROUNDING: Final = 1e-9
@@ -135,15 +136,11 @@ class Books:
         """
         totals: dict[int, Spending] = {}
         for name, functions in list(self._jobs.items()):
-            if name == job or (job not in self._jobs and _is_of(name, prefix)):
+            if name == job or (job not in self._jobs and job_is_of(name, prefix)):
                 for number, spending in list(functions.items()):
                     total = totals.setdefault(number, Spending(spending.name, spending.unit))
                     total += spending
         return totals
-
-
-def _is_of(name: str, prefix: str) -> bool:
-    return name == prefix or (prefix.endswith("/") and name.startswith(prefix))
 
 
 def _is_amount(value: object) -> bool:

@@ -55,6 +55,15 @@ def function_answers(
     )
 
 
+def job_is_of(job: str, asked: str) -> bool:
+    """Whether a job is the one that is asked about, or, after a slash, one of a run.
+
+    >>> job_is_of("7/12", "7/1"), job_is_of("7/12", "7/12"), job_is_of("7/12", "7/")
+    (False, True, True)
+    """
+    return job == asked or (asked.endswith("/") and job.startswith(asked))
+
+
 def frozen(value: object) -> object:
     """Return what stands for a value in a dictionary, lists and dictionaries in it included.
 

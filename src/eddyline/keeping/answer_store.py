@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -45,6 +45,8 @@ CREATE TABLE IF NOT EXISTS answers(
 """
 
 _FIND: Final = "SELECT key, answer, written, cost FROM answers WHERE function=? AND key IN ({})"
+
+_NUMBER: Final = "SELECT id FROM functions WHERE name=? AND version=? AND signature=? AND unit=?"
 
 _AT_ONCE: Final = 500
 """Keys that one statement asks for."""
@@ -129,24 +131,18 @@ class AnswerStore:
         """Return the number of a function, which is new where it was not known."""
         told = (name, version, signature, unit)
         with self._told("written"), self._lock:
-            for make in (False, True):
-                if make:
-                    self._connection.execute(
-                        "INSERT OR IGNORE INTO functions(name, version, signature, unit) "
-                        "VALUES(?,?,?,?)",
-                        told,
-                    )
-                known = self._connection.execute(
-                    "SELECT id FROM functions "
-                    "WHERE name=? AND version=? AND signature=? AND unit=?",
+            known = self._connection.execute(_NUMBER, told).fetchone()
+            if known is None:
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO functions(name, version, signature, unit) "
+                    "VALUES(?,?,?,?)",
                     told,
-                ).fetchone()
-                if known is not None:
-                    return int(known[0])
-        raise AssertionError("what was written is there")
+                )
+                known = self._connection.execute(_NUMBER, told).fetchone()
+        return int(known[0])
 
     def find(self, function: int, keys: Sequence[bytes]) -> dict[bytes, KeptEntry]:
-        """Return the answers that there are, by key; 3 to 6 µs a key."""
+        """Return the answers that there are, by key; 5 us a key, of 200,000."""
         found: dict[bytes, KeptEntry] = {}
         with self._told("read"), self._reading:
             for first in range(0, len(keys), _AT_ONCE):
@@ -241,10 +237,3 @@ class AnswerStore:
             yield
         except (sqlite3.Error, OSError) as error:
             raise LedgerError(f"the ledger {self.path} cannot be {what}: {error}") from error
-
-
-def checked(store: AnswerStore) -> list[str]:
-    """Return what is wrong with a file, as SQLite finds it; nothing where all is well."""
-    with closing(sqlite3.connect(store.path, timeout=_PATIENCE)) as connection:
-        rows = connection.execute("PRAGMA quick_check").fetchall()
-    return [row[0] for row in rows if row[0] != "ok"]

@@ -36,7 +36,7 @@ _DEPTH: Final = 50
 """How far functions that call functions are followed."""
 
 _PARTS: Final = 200_000
-"""Parts after which nothing more counts: 0.2 s, as of a dictionary with as many entries."""
+"""Parts after which nothing more counts, as of a large dictionary: they take 0.2 s."""
 
 _SECRET: Final = re.compile(
     r"(^|_)(secret|token|password|passwd|credentials?|authorization|cookie|"

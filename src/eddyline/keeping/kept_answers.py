@@ -43,8 +43,8 @@ class _Write:
 class OpenLedger:
     """A ledger that this process uses: answers are found at once, and written in groups.
 
-    While one group is written, what comes meanwhile makes the next: a commit takes some
-    milliseconds, however many answers it has. For the event loop that asks.
+    While one group is written, what comes meanwhile makes the next: a commit has to reach the disk,
+    however many answers it has. For the event loop that asks.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -117,13 +117,6 @@ def opened(folder: str) -> OpenLedger:
         return ledger
 
 
-def close_all() -> None:
-    """Let go of all ledgers; whoever has one asks in vain."""
-    with _opening:
-        while _opened:
-            _opened.popitem()[1].store.close()
-
-
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
     """A key that was asked for, with its answer and what that has cost."""
@@ -155,16 +148,14 @@ class KeptAnswers:
         self._schema = schema
         self._valid = valid
         self._plain = plain and schema.types[0] in _PLAIN
-        self._broken = False
+        self._warned = False
 
     def find(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
         """Return for each key its answer, or None; nothing is found in a ledger that is damaged."""
         try:
             return self._found(keys)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a file: it is asked then
-            if not self._broken:
-                self._broken = True
-                _log.warning("Answers of before are not found: %s", error)
+            self._warn("Answers of before are not found", error)
             return [None] * len(keys)
 
     def _found(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
@@ -186,13 +177,22 @@ class KeptAnswers:
         return answers
 
     async def keep(self, answers: Sequence[GivenAnswer]) -> None:
-        """Write answers; they are on disk when this returns."""
-        if answers:
-            written = now()
-            await self._ledger.keep(
-                (self._function, key_of(a.values), KeptEntry(self._packed(a.rows), written, a.cost))
-                for a in answers
-            )
+        """Write answers; they are on disk when this returns. What cannot be, is not kept."""
+        written = now()
+        entries: list[tuple[int, bytes, KeptEntry]] = []
+        for answer in answers:
+            try:
+                entry = KeptEntry(self._packed(answer.rows), written, answer.cost)
+                entries.append((self._function, key_of(answer.values), entry))
+            except Exception as error:  # noqa: BLE001 - it was paid for, and is an answer all the same
+                self._warn("An answer is not kept", error)
+        if entries:
+            await self._ledger.keep(entries)
+
+    def _warn(self, what: str, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("%s: %s", what, error)
 
     def _packed(self, rows: pa.RecordBatch) -> Stored:
         if self._plain:

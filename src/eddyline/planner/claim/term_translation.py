@@ -301,8 +301,8 @@ class Terms:
         By way of pandas, an integer is a float where a NULL is in its batch; an eddy's batches are
         others than Spark's.
         """
-        number = int(str(nest[0].node.fields["evalType"]))
-        if number != FunctionKind.ARROW_BATCHED or not self._settings.legacy_pandas_conversion:
+        by_way_of_pandas = self._settings.legacy_pandas_conversion
+        if nest[0].evaluation_type != FunctionKind.ARROW_BATCHED or not by_way_of_pandas:
             return
         for value in values:
             if value.data_type in _INTEGERS and catalyst.is_nullable(value.handle):
@@ -317,7 +317,7 @@ class Terms:
         return_type = nest[0].data_type
         arrow = self._travelling(return_type, lambda: nest[0].handle)
         name = self._definitions.functions.nest(nest)
-        number = int(str(nest[0].node.fields["evalType"]))
+        number = nest[0].evaluation_type
         try:
             kind = FunctionKind(number)
         except ValueError:

@@ -66,6 +66,11 @@ class Tree:
         """The class of the top node, without its package."""
         return self.node.name
 
+    @property
+    def evaluation_type(self) -> int:
+        """The number by which PySpark tells how the function of a ``PythonUDF`` is called."""
+        return int(str(self.node.fields["evalType"]))
+
     @cached_property
     def children(self) -> tuple[Tree, ...]:
         """The expressions right below."""

@@ -28,7 +28,7 @@ def mark_of(command: bytes) -> ConcurrentMark | None:
 
 def mark_in(tree: Tree) -> ConcurrentMark | None:
     """Return the concurrent function that a ``PythonUDF`` stands for; None for any other."""
-    if int(str(tree.node.fields["evalType"])) != arrow_columns.STAND_IN:
+    if tree.evaluation_type != arrow_columns.STAND_IN:
         return None
     return mark_of(tree.pickled.command)
 

@@ -33,7 +33,7 @@ def _apart(link: EvaluationLink) -> Plan:
     if not any(map(_cuts, chains)):
         return plan
     (below,) = catalyst.children(plan)
-    kind = int(str(link.functions[0].node.fields["evalType"]))
+    kind = link.functions[0].evaluation_type
     calls: list[CatalystExpression] = []
     for chain in chains:
         call = chain[-1].handle

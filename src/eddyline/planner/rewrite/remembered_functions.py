@@ -329,7 +329,7 @@ class _Walk:
         together = [
             index
             for index in decided_by_others(link, need_of)
-            if _kind_of(link.functions[index]) in CALLED_ONCE
+            if link.functions[index].evaluation_type in CALLED_ONCE
         ]
         if not together:
             return None
@@ -388,7 +388,7 @@ class _Walk:
         """
         function = link.functions[index]
         if (
-            _kind_of(function) not in CALLED_ONCE
+            function.evaluation_type not in CALLED_ONCE
             or not function.children
             or mark_in(function) is not None
         ):
@@ -463,10 +463,6 @@ def _holds_subquery(condition: Condition) -> bool:
     See :func:`~eddyline.planner.rewrite.filter_rewrite.block_over`.
     """
     return catalyst.holds_subquery(condition.handle)
-
-
-def _kind_of(function: Tree) -> int:
-    return int(str(function.node.fields["evalType"]))
 
 
 def _safe_where(
