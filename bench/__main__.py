@@ -23,6 +23,7 @@ import bench.lookups.benchmark
 import bench.lookups.functions
 import bench.others.benchmark
 import bench.predicates.benchmark
+import bench.quota.benchmark
 import bench.realistic.benchmark
 import bench.remembering.benchmark
 import bench.sharing.grouped_filters
@@ -58,6 +59,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "short": bench.short.benchmark.main,
     "others": bench.others.benchmark.main,
     "ledger": bench.kept.benchmark.main,
+    "quota": bench.quota.benchmark.main,
     "learned": bench.learned.main,
     "transpiled": bench.transpiled.main,
     "looking": bench.looking.main,

@@ -99,7 +99,7 @@ def test_a_service_that_falls_over_one_key_answers_the_others(status: int) -> No
         assert set(tries.values()) == {1}
 
 
-@pytest.mark.parametrize("status", [429, 503, 401, 405])
+@pytest.mark.parametrize("status", [503, 401, 405])
 def test_what_no_key_is_to_blame_for_is_not_asked_for_in_parts(status: int) -> None:
     with HttpService(lambda _: Reply(None, status)) as service:
         source = HttpLookup(service.url, params={"a": "{a}"}, keys_per_call=8)
@@ -138,15 +138,30 @@ def test_failures_that_any_key_has_open_the_circuit_in_parts_too() -> None:
     ("after", "tries"), [("121", 1), ("100000", 1), ("Fri, 31 Dec 2100 23:59:59 GMT", 1)]
 )
 def test_who_wants_too_long_a_pause_was_tried_as_often_as_it_was(after: str, tries: int) -> None:
-    with HttpService(lambda _: Reply(None, 429, {"Retry-After": after})) as service:
+    with HttpService(lambda _: Reply(None, 500, {"Retry-After": after})) as service:
         said = why(HttpLookup(service.url + "/{a}"), TABLE, (1,), Limits(retries=3))
         assert len(service.log) == tries
-        assert re.search(r"HTTP 429.*, tried once$", said)
+        assert re.search(r"HTTP 500.*, tried once$", said)
+
+
+@pytest.mark.parametrize("after", ["121", "100000", "Fri, 31 Dec 2100 23:59:59 GMT"])
+def test_a_quota_that_comes_back_too_late_is_not_waited_for(after: str) -> None:
+    with HttpService(lambda _: Reply(None, 429, {"Retry-After": after})) as service:
+        said = why(HttpLookup(service.url + "/{a}"), TABLE, (1,), Limits(patience=60.0))
+        assert len(service.log) == 1
+        assert re.search(r"refused all calls for quota, and comes back in [\d,]+ s, as it", said)
+
+
+def test_patience_with_a_quota_ends() -> None:
+    with HttpService(lambda _: Reply(None, 429)) as service:
+        said = why(HttpLookup(service.url + "/{a}"), TABLE, (1,), Limits(patience=0.5, retries=0))
+        assert 2 <= len(service.log) <= 25
+        assert re.search(r"was not renewed in [\d.]+ s: patience= ends after 0.5 s$", said)
 
 
 def test_tries_are_counted_up_to_the_pause_that_is_too_long() -> None:
     def answer(_: Request) -> Reply:
-        return Reply(None, 429, {"Retry-After": "0" if len(service.log) < 3 else "1000"})
+        return Reply(None, 500, {"Retry-After": "0" if len(service.log) < 3 else "1000"})
 
     with HttpService(answer) as service:
         said = why(HttpLookup(service.url + "/{a}"), TABLE, (1,), Limits(retries=7))

@@ -12,6 +12,7 @@ import pytest
 from eddyline.asking.http_lookup import Cursor, HttpLookup, NextLink, PageNumber
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable, NoAnswerError, TryAgainError
+from eddyline.asking.refusals import QuotaRefusedError
 from eddyline.errors import MissingSecretError
 from tests.asked import answered, called, why
 from tests.http_service import HttpService, Reply, Request
@@ -158,7 +159,15 @@ def test_redirects_in_a_circle_end() -> None:
         assert len(service.log) == 6
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_refusal_for_quota_is_no_failure(status: int) -> None:
+    with HttpService(always(None, status, **{"Retry-After": "3"})) as service:
+        with pytest.raises(QuotaRefusedError, match=f"HTTP {status}") as raised:
+            called(HttpLookup(service.url + "/{zip}"), ZIPS, [("1",)])
+        assert raised.value.after == 3.0
+
+
+@pytest.mark.parametrize("status", [500, 502])
 def test_what_may_pass_may_be_tried_again(status: int) -> None:
     with HttpService(always(None, status, **{"Retry-After": "3"})) as service:
         with pytest.raises(TryAgainError, match=f"HTTP {status}") as raised:

@@ -76,7 +76,7 @@ class KeptRows:
 
     def find(self, keys: Sequence[Key]) -> Sequence[Found | None]:
         """Return the rows of keys that are kept."""
-        return [None if rows is None else Found(rows) for rows in self.answers.find(keys)]
+        return [None if kept is None else Found(kept.rows) for kept in self.answers.find(keys)]
 
     async def keep(self, keys: Sequence[Key], found: Sequence[Found]) -> None:
         """Keep rows; not those that have another key than was asked for."""

@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, Protocol
 
 from eddyline.asking.filling import Filling
 from eddyline.asking.lookup_source import Key, described_error
+from eddyline.asking.refusals import QuotaRefusedError
 from eddyline.asking.way_to_answers import Found, Wanted, WayAnswer, WayToAnswers
 
 OVERDUE: Final = 4.0
@@ -129,7 +130,9 @@ class SharedLookupStatistics:
 
     ``by_source`` are the keys that each source was asked for, in the order of registration,
     ``unmatched`` the rows that came with a key that their call had not asked for. ``kept`` are
-    further keys whose answers a ledger had.
+    further keys whose answers a ledger had. ``refusals`` are requests that were refused for quota,
+    which are none of the requests, and ``waited`` the seconds in which none was let through for
+    that.
     """
 
     keys: int
@@ -141,6 +144,8 @@ class SharedLookupStatistics:
     by_source: tuple[tuple[str, int], ...] = ()
     unmatched: int = 0
     kept: int = 0
+    refusals: int = 0
+    waited: float = 0.0
 
     def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
         """Return the sum, for two jobs that ask the same sources."""
@@ -155,6 +160,8 @@ class SharedLookupStatistics:
             tuple((source, one + two) for (source, one), (_, two) in keys),
             self.unmatched + other.unmatched,
             self.kept + other.kept,
+            self.refusals + other.refusals,
+            self.waited + other.waited,
         )
 
 
@@ -195,6 +202,8 @@ class SharedMethod(Generic[Wanted]):
         """
         self._ways = tuple(ways)
         self._alone = len(self._ways) == 1
+        for way in self._ways:
+            way.gate.lends = not self._alone
         self._identity = identity
         self._gathers = gathers
         self._filling = Filling(now)
@@ -220,6 +229,8 @@ class SharedMethod(Generic[Wanted]):
             tuple((way.label, way.keys) for way in ways),
             sum(way.unmatched for way in ways),
             self._known,
+            sum(way.refusals for way in ways),
+            sum(way.gate.waited for way in ways),
         )
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - not every key has another spelling
@@ -315,6 +326,8 @@ class SharedMethod(Generic[Wanted]):
     async def _work(self, way: WayToAnswers[Wanted]) -> None:
         """Make calls as long as there is a key for this way."""
         while True:
+            if way.gate.lends:
+                await way.gate.open()
             keys = self._next(way)
             if keys:
                 await self._call(way, keys)
@@ -397,10 +410,21 @@ class SharedMethod(Generic[Wanted]):
                 async for answer in answers:
                     self._give(way, answer, began)
                     began = self._now()
+        except QuotaRefusedError:
+            self._leave(way, keys)
         except Exception as error:  # noqa: BLE001 - it is raised where the key was asked for
             self._fail(way, keys, way.failed(keys, described_error(error)))
         finally:
             way.end(keys)
+
+    def _leave(self, way: WayToAnswers[Wanted], keys: Sequence[Wanted]) -> None:
+        """Have others asked for keys for which a way has no quota left; it may be asked later."""
+        way.end(keys)
+        under_way = {key for other in self._ways for key in other.under_way}
+        left = [key for key in keys if not self._asked.answered(key) and key not in under_way]
+        self._asked.waiting.extendleft(reversed(left))
+        self._calls -= 1
+        self._let_work()
 
     def _give(self, way: WayToAnswers[Wanted], answer: WayAnswer[Wanted], began: float) -> None:
         """Give everybody what keys have, or the failure."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import traceback
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -13,17 +14,22 @@ from types import TracebackType
 from typing import ClassVar, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import eddyline
 from eddyline.asking.asked_once import SharedMethod
-from eddyline.asking.limits import Limits
+from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price, Spending
+from eddyline.asking.quota_rules import QuotaRules, TokenPace, number_of
+from eddyline.asking.refusals import QuotaRefusedError, refusal_in
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
-from eddyline.asking.wire import ERROR, VALUE, frozen, function_answers
+from eddyline.asking.wire import ERROR, STOP, VALUE, frozen, function_answers
 from eddyline.errors import BudgetSpentError, CostError, LookupFailedError
 from eddyline.keeping.kept_answers import GivenAnswer, KeptAnswers
+
+_log = logging.getLogger(__name__)
 
 _SHOWN: Final = 60
 """Characters of an argument that an error shows."""
@@ -38,7 +44,7 @@ class FunctionMethod:
     ``number`` tells functions of one name apart. ``function`` takes the arguments, each made
     of an Arrow value by its reader; or, where ``batch`` is above 0, a list of up to so many
     arguments, tuples where ``readers`` are several. ``write`` makes a column of ``type`` of its
-    results, and adds an error for each that does not fit.
+    results, and adds an error for each that does not fit; what rows have is :attr:`returns`.
     """
 
     number: int
@@ -52,11 +58,34 @@ class FunctionMethod:
     price: Price = field(default_factory=Price)
     books: Books = field(default_factory=Books)
     kept: KeptAnswers | None = None
+    on_error: OnFailure = OnFailure.FAIL
+    quota: QuotaRules = field(default_factory=QuotaRules)
+
+    @property
+    def returns(self) -> pa.DataType:
+        """The type of the values that rows have: a struct where errors are kept as well."""
+        if self.on_error is OnFailure.KEEP:
+            return pa.struct([("value", self.type), ("error", pa.string())])
+        return self.type
+
+    def settled(self, answer: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what rows have for an answer, or for a failure; the end of all calls stays one."""
+        if self.on_error is OnFailure.FAIL:
+            return answer
+        values, errors, stop, price = answer.columns
+        ended = stop.is_valid()
+        left = pc.if_else(ended, errors, pa.scalar(None, pa.string()))
+        if self.on_error is OnFailure.KEEP:
+            # Where it was raised is in the log.
+            errors = pc.list_element(pc.split_pattern(errors, "\n", max_splits=1), 0)
+            # What is NULL in a struct that is valid is NULL in its field.
+            values = pa.StructArray.from_arrays([values, errors], fields=list(self.returns))
+        return pa.RecordBatch.from_arrays([values, left, stop, price], names=answer.schema.names)
 
     def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedMethod[Arguments]:
         """Return what makes the calls for one job."""
         way = AskedFunction(self, job, random, now)
-        kept = None if self.kept is None else KeptValues(self.kept, way.spending)
+        kept = None if self.kept is None else KeptValues(self.kept, way.spending, self)
         if kept is not None:
             way.keep = kept.keep
         # Tasks that call a function do not say when they have no more to ask for.
@@ -93,14 +122,19 @@ class KeptValues:
 
     answers: KeptAnswers
     spending: Spending
+    method: FunctionMethod
 
     def find(self, keys: Sequence[Arguments]) -> Sequence[Found | None]:
         """Return the values that are kept; they cost nothing now."""
         found = self.answers.find([key.values for key in keys])
-        self.spending.kept += sum(rows is not None for rows in found)
+        self.spending.kept += sum(answer is not None for answer in found)
+        self.spending.saved += sum(answer.cost for answer in found if answer is not None)
+        settled = self.method.settled
         return [
-            None if rows is None else Found(function_answers(rows.column(0), [None], None, [0.0]))
-            for rows in found
+            None
+            if answer is None
+            else Found(settled(function_answers(answer.rows.column(0), [None], None, [0.0])))
+            for answer in found
         ]
 
     async def keep(self, keys: Sequence[Arguments], found: Sequence[Found]) -> None:
@@ -133,7 +167,12 @@ class AskedFunction(WayToAnswers[Arguments]):
         self._method = method
         self._function = UsersFunction(method.function, self.gate.width)
         self.spending = method.books.open(job, method.number, method.name, method.price.unit)
+        rate = method.quota.token_rate
+        self._tokens = None if rate is None else TokenPace(rate)
         self._end: Exception | None = None
+        self._turn = asyncio.Lock()
+        self._costliest = 0.0
+        self._warned = False
 
     async def ask(
         self, keys: Sequence[Arguments], *, final: bool = True
@@ -142,25 +181,36 @@ class AskedFunction(WayToAnswers[Arguments]):
 
         Calls paid for before the end are answered all the same.
         """
-        began = self._now()
         self.spending.values += len(keys)
         left = keys
         try:
             if self._end is None:
-                if self._method.price.cost is not None:
-                    for key in keys:
-                        key.amount = self._method.price.of(self._read(key))
+                for key in keys:
+                    key.amount = self._expected(self._read(key))
                 async with aclosing(super().ask(keys, final=final)) as answers:
                     async for answer in answers:
                         left = left[len(answer.keys) :]
-                        yield answer
+                        yield self._settled(answer)
         except self.ends as error:
             self._end = error
         if left and self._end is not None:
             if isinstance(self._end, BudgetSpentError):
                 self._method.books.refused += len(left)
-            yield WayAnswer(left, self._without(left, [str(self._end)] * len(left), self._end))
-        self.spending.seconds += self._now() - began
+            ended = self._without(left, [str(self._end)] * len(left), self._end)
+            yield self._settled(WayAnswer(left, ended))
+        self.spending.waited = self.gate.waited
+
+    def _settled(self, answer: WayAnswer[Arguments]) -> WayAnswer[Arguments]:
+        """Return what rows have for an answer, as the user has said for failures."""
+        if self._method.on_error is OnFailure.FAIL or isinstance(answer.found, Exception):
+            return answer
+        for found in answer.found:
+            error, stop = found.rows.column(ERROR)[0].as_py(), found.rows.column(STOP)[0]
+            if error is not None and not stop.is_valid and not self._warned:
+                self._warned = True
+                _log.warning("%s; further failures of %s are not told", error, self.label)
+        settled = [f._replace(rows=self._method.settled(f.rows)) for f in answer.found]
+        return WayAnswer(answer.keys, settled)
 
     async def close(self) -> None:
         """Let the threads end."""
@@ -186,16 +236,70 @@ class AskedFunction(WayToAnswers[Arguments]):
         if self._method.batch:
             single = len(self._method.readers) == 1
             arguments = ([value for (value,) in given] if single else given,)
+        expected = await self._token_turn()
         async with self.gate.request():
             if (refusal := ABANDONED.refusal()) is not None:
                 raise NoAnswerError(refusal, of_keys=False)
             self._spend(keys)
-            value, error = await self._function.outcome(*arguments)
+            began = self._now()
+            try:
+                value, error = await self._function.outcome(*arguments)
+            finally:
+                self.spending.seconds += self._now() - began
+            if error is not None and (refused := self._refusal(error)) is not None:
+                self._give_back(keys)
+                raise refused from error
         if isinstance(error, OSError):
             raise TryAgainError(f"raised {described_error(error)}") from error
         if error is not None:
             raise NoAnswerError(raised_text(error))
-        return self._found(keys, _listed(value, len(keys)) if self._method.batch else [value])
+        values = _listed(value, len(keys)) if self._method.batch else [value]
+        self._settle(keys, given, values, expected)
+        return self._found(keys, values)
+
+    def _expected(self, arguments: tuple[object, ...]) -> float:
+        """Return what a value is expected to cost: where nobody says, as much as the costliest."""
+        price = self._method.price
+        return self._costliest if price.cost is None else price.of(arguments)
+
+    async def _token_turn(self) -> float:
+        """Wait until there are tokens; return how many a call is expected to take."""
+        if self._tokens is None:
+            return 0.0
+        async with self._turn:
+            await asyncio.sleep(self._tokens.wait(self._now()))
+        return self._tokens.begin(self._now())
+
+    def _refusal(self, error: Exception) -> QuotaRefusedError | None:
+        try:
+            return refusal_in(error, self._method.quota.is_quota)
+        except Exception as wrong:
+            text = f"is_quota raised {described_error(wrong)} on {described_error(error)}"
+            raise NoAnswerError(text) from wrong
+
+    def _settle(
+        self,
+        keys: Sequence[Arguments],
+        given: Sequence[tuple[object, ...]],
+        values: Sequence[object],
+        expected: float,
+    ) -> None:
+        """Count what answers have cost, and the tokens that they took; CostError."""
+        price, tokens = self._method.price.actual, self._method.quota.tokens
+        for key, arguments, value in zip(keys, given, values, strict=True):
+            if price is not None:
+                amount = number_of(price, "price", arguments, value)
+                self._costliest = max(self._costliest, amount)
+                key.paid += amount - key.amount
+                self.spending.spent += amount - key.amount
+        if tokens is not None:
+            took = sum(
+                number_of(tokens, "tokens", arguments, value)
+                for arguments, value in zip(given, values, strict=True)
+            )
+            self.spending.tokens += took
+            if self._tokens is not None:
+                self._tokens.took(took, expected)
 
     def _found(self, keys: Sequence[Arguments], values: list[object]) -> Sequence[Found]:
         """Return values; those of another type are failures."""
@@ -242,6 +346,15 @@ class AskedFunction(WayToAnswers[Arguments]):
         self._method.books.calls += 1
         for key in keys:
             key.paid += key.amount
+
+    def _give_back(self, keys: Sequence[Arguments]) -> None:
+        """Take note that a call was refused, and has cost nothing."""
+        self.spending.spent -= sum(key.amount for key in keys)
+        self.spending.calls -= 1
+        self.spending.refusals += 1
+        self._method.books.calls -= 1
+        for key in keys:
+            key.paid -= key.amount
 
     def _read(self, key: Arguments) -> tuple[object, ...]:
         readers = self._method.readers

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import ssl
-import time
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +22,13 @@ from eddyline.asking.http_line import Line, body, drained, header
 from eddyline.asking.http_request import Cursor, HttpRequests, NextLink, PageNumber, RequestTarget
 from eddyline.asking.lookup_source import Key, LookedUpTable, NoAnswerError, TryAgainError
 from eddyline.asking.patience import Gate
+from eddyline.asking.refusals import (
+    TOO_MANY,
+    UNAVAILABLE,
+    QuotaRefusedError,
+    allowance_in,
+    seconds_asked_for,
+)
 from eddyline.asking.source_rows import RowReader
 from eddyline.asking.text_template import Template
 
@@ -250,6 +255,7 @@ class HttpConnection:
                 async with self._gate.request():
                     with self._line() as line:
                         answer = await line.send(method, place, headers, sent)
+                        self._learn_allowance(answer)
                         try:
                             text = await self._text(answer, keys)
                         finally:
@@ -265,6 +271,13 @@ class HttpConnection:
                 method, sent = b"GET", None
         raise NoAnswerError(f"more than {MAX_REDIRECTS} redirects")
 
+    def _learn_allowance(self, answer: httpcore.Response) -> None:
+        """Take note of what a service says of the calls that are left."""
+        if any(b"ratelimit" in name.lower() for name, _ in answer.headers):
+            allowance = allowance_in(_headers(answer))
+            if allowance is not None:
+                self._gate.told(allowance.left, allowance.seconds)
+
     async def _text(self, answer: httpcore.Response, keys: Sequence[Key]) -> bytes | None:
         """Return an answer's body; None for a redirect, and where no row was found.
 
@@ -277,9 +290,12 @@ class HttpConnection:
         await drained(answer)
         if status in REDIRECTS or (status in NOT_FOUND and len(keys) == 1):
             return None
+        after = seconds_asked_for(_headers(answer))
+        if status == TOO_MANY or (status == UNAVAILABLE and after is not None):
+            raise QuotaRefusedError(f"HTTP {status}", after)
         if status in MAY_PASS:
             of_keys = status == 500  # noqa: PLR2004 - what the service fell over may be a key
-            raise TryAgainError(f"HTTP {status}", _after(answer), of_keys=of_keys)
+            raise TryAgainError(f"HTTP {status}", after, of_keys=of_keys)
         raise NoAnswerError(f"HTTP {status}", of_keys=status not in FOR_ALL_KEYS)
 
     def _parsed(self, text: bytes) -> object:
@@ -323,14 +339,5 @@ class HttpConnection:
         return TryAgainError(what)
 
 
-def _after(answer: httpcore.Response) -> float | None:
-    """Return the seconds that a server asks to wait: Retry-After, a number or a date."""
-    asked = header(answer, b"retry-after")
-    if asked is None:
-        return None
-    if asked.strip().replace(".", "", 1).isdecimal():
-        return float(asked)
-    try:
-        return max(email.utils.parsedate_to_datetime(asked).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return None
+def _headers(answer: httpcore.Response) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in answer.headers}

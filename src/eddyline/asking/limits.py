@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from eddyline.asking.checked_numbers import positive_number, whole_number
+
+
+class OnFailure(StrEnum):
+    """What becomes of a row for which a function has no value."""
+
+    FAIL = "fail"  # the query fails, if everything else accepts the row
+    NULL = "null"  # the value is NULL
+    KEEP = "keep"  # the value is a struct of a value and an error, one of them NULL
+
+    @classmethod
+    def named(cls, name: object) -> OnFailure:
+        """Return the member of this name; ValueError where there is none."""
+        for member in cls:
+            if member == name:
+                return member
+        raise ValueError(f"on_error is 'fail', 'null' or 'keep', not {name!r}")
+
+
+PATIENCE: Final = 600.0
+"""Seconds for which a spent quota is waited for, where nothing else is said."""
 
 
 class OnError(StrEnum):
@@ -29,13 +50,15 @@ class Limits:
     """The limits of one source, for the whole job.
 
     At most ``max_in_flight`` requests at a time, and ``rate`` a second; ``timeout`` seconds for
-    a call; after a failure that may pass ``retries`` more tries.
+    a call; after a failure that may pass ``retries`` more tries. A refusal for quota is no failure:
+    it is waited out for ``patience`` seconds, if nothing is accepted meanwhile.
     """
 
     max_in_flight: int = 16
     rate: float | None = None
     timeout: float = 30.0
     retries: int = 3
+    patience: float = PATIENCE
     on_error: OnError = OnError.FAIL
 
     def __post_init__(self) -> None:
@@ -45,3 +68,4 @@ class Limits:
             positive_number(self.rate, "rate", "of requests a second")
         positive_number(self.timeout, "timeout", "of seconds", finite=False)
         whole_number(self.retries, "retries", 0)
+        positive_number(self.patience, "patience", "of seconds", finite=False)

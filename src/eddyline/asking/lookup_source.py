@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import pyarrow as pa
 
 from eddyline.asking.limits import Limits, OnError
+from eddyline.keeping.keep import span_of
 
 if TYPE_CHECKING:
     from eddyline.asking.patience import Gate
@@ -142,6 +144,7 @@ class LookupMethod:
     rate: float | None = field(default=None, kw_only=True)
     timeout: float = field(default=30.0, kw_only=True)
     retries: int = field(default=3, kw_only=True)
+    patience: str | dt.timedelta = field(default="10 minutes", kw_only=True)
 
     @property
     def sources(self) -> tuple[LookupSource, ...]:
@@ -159,5 +162,10 @@ class LookupMethod:
     def limits(self, on_error: str) -> Limits:
         """Return the limits of each source; ValueError for what cannot be."""
         return Limits(
-            self.max_in_flight, self.rate, self.timeout, self.retries, OnError.named(on_error)
+            self.max_in_flight,
+            self.rate,
+            self.timeout,
+            self.retries,
+            span_of(self.patience, "patience"),
+            OnError.named(on_error),
         )

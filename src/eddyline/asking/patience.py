@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiolimiter import AsyncLimiter
 
+from eddyline.asking.governor import GovernedCall, Governor
 from eddyline.asking.limits import Limits
-from eddyline.asking.lookup_source import TryAgainError
+from eddyline.asking.lookup_source import NoAnswerError, TryAgainError
+from eddyline.asking.refusals import QuotaRefusedError
+
+LENT: Final = 0.5
+"""Seconds for which a key waits for a quota to be renewed, where another source may have it."""
+
+WAITS: Final = 500
+"""Waits for quota that are remembered, the latest ones."""
+
+
+class Wait(NamedTuple):
+    """A time in which requests waited for quota, in seconds of the event loop's clock."""
+
+    began: float
+    ended: float
 
 
 class Gate:
@@ -19,6 +36,9 @@ class Gate:
 
     ``width`` is the number of requests that may be on their way at a time, ``most`` how many
     were so far, and ``requests`` how many have begun; ``timeout`` the seconds that each has.
+    ``waited`` are the seconds in which nobody was let through since a quota was spent, ``waits``
+    when that was. Where other sources may have a key, the gate ``lends`` it to them rather than
+    have it wait for long.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -26,33 +46,121 @@ class Gate:
         self.width = limits.max_in_flight
         self.most = 0
         self.requests = 0
-        self._free = asyncio.Semaphore(limits.max_in_flight)
         self.timeout = limits.timeout
+        self.waited = 0.0
+        self.waits: Final[deque[Wait]] = deque(maxlen=WAITS)
+        self.lends = False
+        self.governor: Final = Governor()
+        self._patience = limits.patience
+        self._free = asyncio.Semaphore(limits.max_in_flight)
         # A bucket of one: a larger one would let as many go at once after a pause.
         self._paces = None if limits.rate is None else AsyncLimiter(1, 1 / limits.rate)
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Event()
         self._inside = 0
 
     @asynccontextmanager
     async def request(self) -> AsyncIterator[None]:
         """Wait for a place and for the time to begin; TryAgainError where it takes too long.
 
-        The time counts from the beginning of the request: one that waits here has not begun.
+        The time counts from the beginning of the request: one that waits here has not begun. A
+        :class:`QuotaRefusedError` that is raised inside is learned from. NoAnswerError where a
+        quota is not renewed for longer than there is patience.
         """
         async with self._free:
-            if self._paces is not None:
-                await self._paces.acquire()
+            call = await self._let_through()
             self.requests += 1
             self._inside += 1
             self.most = max(self.most, self._inside)
+            refused: QuotaRefusedError | None = None
+            known = False
             try:
                 async with asyncio.timeout(self.timeout) as limit:
                     yield
+                known = True
+            except QuotaRefusedError as error:
+                refused, known = error, True
+                raise
             except TimeoutError:
                 if not limit.expired():  # another one's timeout, which means something else
+                    known = True
                     raise
                 raise TryAgainError(f"no answer in {self.timeout:g} s") from None
+            except Exception:
+                known = True
+                raise
             finally:
                 self._inside -= 1
+                self._learn(call, refused, known=known)
+
+    def told(self, left: int, seconds: float) -> None:
+        """Take note that a source says how many calls it takes for so many seconds."""
+        self.governor.told(left, asyncio.get_running_loop().time(), seconds)
+
+    async def open(self) -> None:
+        """Wait as long as the quota is spent, as far as is known."""
+        loop = asyncio.get_running_loop()
+        while (until := self.governor.opens) is not None and until > loop.time():
+            since = self.governor.refusing_since
+            if since is not None and until - since > self._patience:
+                return  # who asks is told
+            await asyncio.sleep(until - loop.time())
+
+    def _learn(self, call: GovernedCall, refused: QuotaRefusedError | None, *, known: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        if refused is not None:
+            self.requests -= 1  # the source has not worked for it
+            self.governor.refused(call, now, refused.after)
+        elif known:
+            self.governor.accepted(call, now)
+        else:
+            self.governor.abandoned(call)
+        self._changed.set()
+
+    async def _let_through(self) -> GovernedCall:
+        """Wait for one's turn, and until the quota has something left."""
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            if self._paces is not None:
+                await self._paces.acquire()
+            began = loop.time()
+            try:
+                while seconds := self.governor.wait(loop.time()):
+                    self._require_patience(loop.time())
+                    self._changed.clear()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._changed.wait(), min(seconds, 3_600.0))
+            finally:
+                self._note_wait(began, loop.time())
+            return self.governor.begin(loop.time())
+
+    def _require_patience(self, now: float) -> None:
+        """Raise where the quota is not renewed in time."""
+        since, until = self.governor.refusing_since, self.governor.opens
+        if until is None:
+            return
+        if since is not None and max(until, now) - since > self._patience:
+            asked = until - now
+            how = (
+                f"comes back in {math.ceil(asked):,} s, as it says"
+                if asked > self._patience
+                else f"was not renewed in {now - since:,.3g} s"
+            )
+            raise NoAnswerError(
+                f"has refused all calls for quota, and {how}: patience= ends after "
+                f"{self._patience:,.6g} s",
+                of_keys=False,
+            )
+        if self.lends and until - now > LENT:
+            raise QuotaRefusedError("its quota is spent", until - now)
+
+    def _note_wait(self, began: float, ended: float) -> None:
+        if ended <= began:
+            return
+        self.waited += ended - began
+        if self.waits and began - self.waits[-1].ended < 1.0:
+            began = self.waits.pop().began
+        self.waits.append(Wait(began, ended))
 
 
 FAILURES_IN_A_ROW: Final = 5

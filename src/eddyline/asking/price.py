@@ -10,6 +10,7 @@ from typing import Final, Self, TypeAlias
 
 from eddyline.asking.checked_numbers import text
 from eddyline.asking.lookup_source import described_error
+from eddyline.asking.quota_rules import OfAnswer
 from eddyline.asking.wire import job_is_of
 from eddyline.errors import CostError
 
@@ -27,27 +28,35 @@ Cost: TypeAlias = "float | Callable[..., float]"
 class Price:
     """What one value of a function costs, in ``unit``, and what a job may spend at the most.
 
-    ``cost`` is a number or a function of the arguments, None where nothing is said. ValueError
-    for what no price can be.
+    ``cost`` is a number or a function of the arguments, None where nothing is said; ``actual``
+    tells it by the arguments and the answer, afterwards. ValueError for what no price can be.
     """
 
     cost: Cost | None = None
     unit: str = ""
     budget: float | None = None
+    actual: OfAnswer | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers; TypeError, ValueError."""
         text(self.unit, "unit", "USD")
-        if self.cost is None:
+        if self.actual is not None and not callable(self.actual):
+            raise TypeError(f"price is a function of arguments and answer, not {self.actual!r}")
+        if not self.known:
             if self.budget is not None or self.unit:
                 raise ValueError("a budget or a unit needs a cost, which says what a call costs")
             return
-        if not callable(self.cost) and not _is_amount(self.cost):
+        if self.cost is not None and not callable(self.cost) and not _is_amount(self.cost):
             raise ValueError(f"cost is a number from 0 on, or a function, not {self.cost!r}")
         if not self.unit:
             raise ValueError('a cost has a unit, as unit="USD"')
         if self.budget is not None and not _is_amount(self.budget):
             raise ValueError(f"budget is a number from 0 on, not {self.budget!r}")
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is said of what values cost."""
+        return self.cost is not None or self.actual is not None
 
     def __str__(self) -> str:
         """Return the price as people read it.
@@ -55,9 +64,10 @@ class Price:
         >>> str(Price(0.002, "USD", 5)), str(Price(len, "tokens")), str(Price())
         ('0.002 USD a call, up to 5 USD a job', 'some tokens a call', '')
         """
-        if self.cost is None:
+        if not self.known:
             return ""
-        cost = "some" if callable(self.cost) else f"{self.cost:g}"
+        constant = self.cost is not None and not callable(self.cost) and self.actual is None
+        cost = f"{self.cost:g}" if constant else "some"
         most = "" if self.budget is None else f", up to {self.budget:g} {self.unit} a job"
         return f"{cost} {self.unit} a call{most}"
 
@@ -82,7 +92,10 @@ class Spending:
 
     ``values`` are distinct arguments that it was asked for, ``calls`` how often the function
     was called for them, tries again included, and ``failures`` the values that it did not get.
-    ``kept`` are further arguments whose values a ledger had.
+    ``kept`` are further arguments whose values a ledger had, which had cost as much as was
+    ``saved``. ``refusals`` are calls that were
+    refused for quota, which are none of the calls, and ``waited`` the seconds in which none was let
+    through for that; answers took so many ``tokens``.
     """
 
     name: str
@@ -93,6 +106,10 @@ class Spending:
     seconds: float = 0.0
     spent: float = 0.0
     kept: int = 0
+    saved: float = 0.0
+    refusals: int = 0
+    waited: float = 0.0
+    tokens: float = 0.0
 
     def __iadd__(self, other: Spending) -> Self:
         """Add what another job has done."""
@@ -102,6 +119,10 @@ class Spending:
         self.seconds += other.seconds
         self.spent += other.spent
         self.kept += other.kept
+        self.saved += other.saved
+        self.refusals += other.refusals
+        self.waited += other.waited
+        self.tokens += other.tokens
         return self
 
 

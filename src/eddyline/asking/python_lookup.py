@@ -18,6 +18,7 @@ from eddyline.asking.lookup_source import (
     described_error,
 )
 from eddyline.asking.patience import Gate
+from eddyline.asking.refusals import refusal_in
 from eddyline.asking.source_rows import RowReader
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 
@@ -74,6 +75,8 @@ class PythonConnection:
             if (refusal := ABANDONED.refusal()) is not None:
                 raise NoAnswerError(refusal, of_keys=False)
             answer, error = await self._function.outcome(given)
+            if error is not None and (refused := refusal_in(error)) is not None:
+                raise refused from error
         if isinstance(error, OSError):
             gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
             raise TryAgainError(described_error(error), of_keys=not gone) from error

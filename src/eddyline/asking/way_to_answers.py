@@ -13,6 +13,7 @@ import pyarrow as pa
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import NoAnswerError, TryAgainError, described_error
 from eddyline.asking.patience import CircuitBreaker, Gate, pause, tried
+from eddyline.asking.refusals import QuotaRefusedError
 
 LONGEST_ASKED_FOR: Final = 120.0
 """Seconds that a server may ask to wait (Retry-After); who asks for more is not waited for."""
@@ -44,7 +45,9 @@ class WayAnswer(NamedTuple, Generic[Wanted]):
 class WayToAnswers(ABC, Generic[Wanted]):
     """A source or a function, its limits, and what is under way there.
 
-    It is tried again after failures that may pass, but not for ever. Where a call for several keys
+    It is tried again after failures that may pass, but not for ever. A refusal for quota is none:
+    the gate waits for as long as there is patience; where others may have the keys, these are left
+    to them, by a QuotaRefusedError. Where a call for several keys
     fails and some of them may be to blame, each half is asked for by itself, and so on down to
     single keys: only the keys that are to blame have no answer. For k keys that makes at most
     2 k - 1 calls, one after the other.
@@ -79,6 +82,7 @@ class WayToAnswers(ABC, Generic[Wanted]):
         self.keys = 0
         self.tries = 0
         self.failures = 0
+        self.refusals = 0
         self.unmatched = 0
         """Rows that came with a key that their call had not asked for."""
         self._limits = limits
@@ -120,6 +124,8 @@ class WayToAnswers(ABC, Generic[Wanted]):
             try:
                 patiently = last or part is keys or self.halves_patiently
                 answer = WayAnswer(part, await self._asked(part, patiently=patiently))
+            except QuotaRefusedError:
+                raise
             except NoAnswerError as error:
                 if error.of_keys and not last:
                     middle = len(part) // 2
@@ -164,7 +170,7 @@ class WayToAnswers(ABC, Generic[Wanted]):
         while True:
             self.tries += 1
             try:
-                answers = await self._fetch(keys)
+                answers = await self._fetched(keys)
             except TryAgainError as error:
                 after = error.after or 0.0
                 if tries > self._limits.retries or not patiently or after > LONGEST_ASKED_FOR:
@@ -183,3 +189,17 @@ class WayToAnswers(ABC, Generic[Wanted]):
                 return answers
             await asyncio.sleep(after + pause(tries, self._random))
             tries += 1
+
+    async def _fetched(self, keys: Sequence[Wanted]) -> Sequence[Found]:
+        """Ask until it is not refused for quota; QuotaRefusedError where others may have the keys.
+
+        The gate ends that, when patience does.
+        """
+        while True:
+            try:
+                return await self._fetch(keys)
+            except QuotaRefusedError:
+                self.refusals += 1
+                if self.gate.lends:
+                    self.tries -= 1
+                    raise

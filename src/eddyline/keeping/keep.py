@@ -43,19 +43,26 @@ def keep_in(
         raise ValueError(f"keep is a folder of the driver's machine, not {place!r}")
     if version is not None and not isinstance(version, str):
         raise TypeError(f"version is a text, not {version!r}")
-    return Keep(str(Path(place).expanduser().absolute()), version, seconds_of(valid))
+    seconds = None if valid is None else span_of(valid, "valid")
+    return Keep(str(Path(place).expanduser().absolute()), version, seconds)
 
 
-def seconds_of(valid: str | dt.timedelta | None) -> float | None:
-    """Return a time in seconds, above 0; None for none. TypeError, ValueError."""
-    if valid is None:
-        return None
-    if not isinstance(valid, str | dt.timedelta):
-        raise TypeError(f'a time is given as "30 days", not {valid!r}')
+def span_of(value: object, name: str) -> float:
+    """Return a time in seconds, above 0; TypeError, ValueError for anything else.
+
+    >>> span_of("2h", "patience"), span_of(dt.timedelta(minutes=1), "patience")
+    (7200.0, 60.0)
+    >>> span_of(30, "patience")
+    Traceback (most recent call last):
+    TypeError: patience is a time, as "30 days", not 30
+    """
+    wrong = f'{name} is a time, as "30 days", not {value!r}'
+    if not isinstance(value, str | dt.timedelta):
+        raise TypeError(wrong)
     try:
-        seconds = pd.Timedelta(valid).total_seconds()
-    except ValueError:
+        seconds = float(pd.Timedelta(value).total_seconds())
+    except (ValueError, OverflowError):
         seconds = 0.0
     if not seconds > 0:
-        raise ValueError(f'a time is given as "30 days", not {valid!r}')
-    return float(seconds)
+        raise ValueError(wrong)
+    return seconds

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -126,6 +126,13 @@ class GivenAnswer:
     cost: float = 0.0
 
 
+class FoundAnswer(NamedTuple):
+    """The answer to a key that is kept, and what it has cost."""
+
+    rows: pa.RecordBatch
+    cost: float
+
+
 class KeptAnswers:
     """The answers of one function, or lookup table, in a ledger.
 
@@ -150,7 +157,7 @@ class KeptAnswers:
         self._plain = plain and schema.types[0] in _PLAIN
         self._warned = False
 
-    def find(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
+    def find(self, keys: Sequence[Sequence[object]]) -> list[FoundAnswer | None]:
         """Return for each key its answer, or None; nothing is found in a ledger that is damaged."""
         try:
             return self._found(keys)
@@ -158,18 +165,18 @@ class KeptAnswers:
             self._warn("Answers of before are not found", error)
             return [None] * len(keys)
 
-    def _found(self, keys: Sequence[Sequence[object]]) -> list[pa.RecordBatch | None]:
+    def _found(self, keys: Sequence[Sequence[object]]) -> list[FoundAnswer | None]:
         names = list(map(key_of, keys))
         found = self._ledger.store.find(self._function, names)
         oldest = None if self._valid is None else now() - self._valid
-        answers: list[pa.RecordBatch | None] = []
+        answers: list[FoundAnswer | None] = []
         hits, saved = 0, 0.0
         for name in names:
             entry = found.get(name)
             if entry is None or (oldest is not None and entry.written < oldest):
                 answers.append(None)
                 continue
-            answers.append(self._unpacked(entry.answer))
+            answers.append(FoundAnswer(self._unpacked(entry.answer), entry.cost))
             hits += 1
             saved += entry.cost
         if hits:

@@ -148,6 +148,8 @@ def _asked(
             asked.unmatched,
             asked.kept,
             together,
+            asked.refusals,
+            asked.waited,
         )
         for (run, method), together in wanted.items()
         if (asked := totals[run].get(method)) is not None
@@ -179,6 +181,10 @@ def _called(
             spending.unit,
             spending.kept,
             together,
+            spending.saved,
+            spending.refusals,
+            spending.waited,
+            spending.tokens,
         )
         for spending, together in done
         if spending is not None

@@ -15,6 +15,8 @@ class AskedTable:
     under way at once. ``by_source`` has the keys that each of its sources got, ``unmatched`` the
     rows that came with a key that their call had not asked for. ``kept`` are
     further keys whose rows a ledger had, ``together`` is how many keys one request may have.
+    ``refusals`` are requests that were refused for quota, which are none of the requests, and
+    ``waited`` are the seconds in which none was let through for that.
     """
 
     name: str
@@ -26,6 +28,8 @@ class AskedTable:
     unmatched: int = 0
     kept: int = 0
     together: int = 1
+    refusals: int = 0
+    waited: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,10 @@ class CalledFunction:
     ``values`` are the distinct arguments that it was called for, in ``calls`` calls, retries
     included; ``failures`` are the values that it did not get. ``seconds`` is the sum of the
     time that calls took, ``spent`` what they have cost, in ``unit``, which is empty where
-    no price is known. ``kept`` are further values that a ledger had, ``together`` is how many
-    values one call may have.
+    no price is known. ``kept`` are further values that a ledger had, which had cost as much as was
+    ``saved``; ``together`` is how many values one call may have. ``refusals`` are calls that were
+    refused for quota, which are none of the calls, and ``waited`` the seconds in which none was let
+    through for that; answers took so many ``tokens``.
     """
 
     name: str
@@ -48,6 +54,15 @@ class CalledFunction:
     unit: str = ""
     kept: int = 0
     together: int = 1
+    saved: float = 0.0
+    refusals: int = 0
+    waited: float = 0.0
+    tokens: float = 0.0
+
+    @property
+    def money_saved(self) -> str:
+        """What answers of a ledger had cost, as text; empty where nothing was saved."""
+        return _amount(self.saved, self.unit) if self.saved else ""
 
     @property
     def money(self) -> str:

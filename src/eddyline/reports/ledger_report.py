@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from eddyline.errors import LedgerError
 from eddyline.keeping.answer_store import FILE, AnswerStore, KeptFunction
-from eddyline.keeping.keep import keep_in, seconds_of
+from eddyline.keeping.keep import keep_in, span_of
 from eddyline.keeping.key_bytes import key_of
 from eddyline.reports.figures import Count
 from eddyline.reports.tables import Column, TableSection
@@ -70,7 +70,7 @@ class Ledger:
         if not chosen and function is not None:
             names = ", ".join(sorted({each.name for each in self._store.functions()})) or "none"
             raise ValueError(f"{function} has no answers here; there are those of: {names}")
-        age = seconds_of(older_than)
+        age = None if older_than is None else span_of(older_than, "older_than")
         before = None if age is None else time.time() - age
         wanted = None if keys is None else [key_of(_values(key)) for key in keys]
         return self._store.remove(chosen, wanted, before)

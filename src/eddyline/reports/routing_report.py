@@ -87,12 +87,14 @@ class RoutingReport:
         some calls of plain Spark are ``estimated`` or only known to be at ``least`` as many.
         ``called``: for each concurrent function ``name``, distinct ``values``,
         ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``, further values
-        that a ledger had (``kept``), and the most values ``together`` in a call.
+        that a ledger had (``kept``) and what they had cost (``saved``), the most values
+        ``together`` in a call, calls refused for quota (``refusals``), the seconds in which none
+        was let through for that (``waited``), and the ``tokens`` of answers.
         ``asked``: for each way into a lookup table ``name``, distinct ``keys``, ``requests``,
         ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched`` (that came
         with a key which their call had not asked for) and ``by_source``: for each ``source`` its
         ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is the most
-        keys in a request. ``advice``: sentences that say what
+        keys in a request; ``refusals`` and ``waited`` as above. ``advice``: sentences that say what
         may help, for people.
 
         In a join block ``predicates`` ends with the joins, one for each of the

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.block_report import BlockReport
@@ -17,6 +17,10 @@ from eddyline.reports.driver_records import AskedTable, CalledFunction, spent_in
 from eddyline.reports.figures import Bytes, Count, Figure, Ratio, Reach, Seconds, Share
 from eddyline.reports.records import Change, FunctionRecord, JoinRecord, TaskRecord
 from eddyline.reports.wording import brief_count, count, counted, one_line, size
+
+_REFUSED: Final = "Refused for quota: asked for again, and not counted as calls."
+
+_WAITED: Final = "How long nobody was let through, since a quota was spent."
 
 
 class Room(IntEnum):
@@ -255,6 +259,8 @@ def asked_table(tables: Sequence[AskedTable]) -> TableSection:
         Column("Requests", _counts(table.requests for table in tables)),
         Column("Failed", _counts(table.failures for table in tables)),
         _rare("Kept", (table.kept for table in tables)),
+        _rare("Refused", (table.refusals for table in tables), meaning=_REFUSED),
+        _waited(table.waited for table in tables),
         _rare("Unmatched rows", (table.unmatched for table in tables)),
         Column("At a time", _counts(table.at_a_time for table in tables)),
         Column("Keys by source", tuple(map(_by_source, tables)), "label", rare=True),
@@ -281,8 +287,12 @@ def called_table(functions: Sequence[CalledFunction]) -> TableSection:
         _rare("Kept", (function.kept for function in functions)),
         Column("Calls", _counts(function.calls for function in functions)),
         _rare("Failed", (function.failures for function in functions)),
+        _rare("Refused", (function.refusals for function in functions), meaning=_REFUSED),
+        _waited(function.waited for function in functions),
         Column("Per call", _costs((function.seconds, function.calls) for function in functions)),
+        _rare("Tokens", (round(function.tokens) for function in functions)),
         Column("Spent", tuple(function.money or None for function in functions), rare=True),
+        Column("Saved", tuple(function.money_saved or None for function in functions), rare=True),
     )
     spent = spent_in_all(functions)
     notes = (f"Spent in all: {spent}",) if spent else ()
@@ -313,6 +323,12 @@ def _shares(shares: Iterable[tuple[float, float]]) -> tuple[Share, ...]:
 
 def _costs(costs: Iterable[tuple[float, int]]) -> tuple[Seconds | None, ...]:
     return tuple(Seconds(seconds / number) if number else None for seconds, number in costs)
+
+
+def _waited(seconds: Iterable[float]) -> Column:
+    """Return a column of times in which calls waited for quota, if they did."""
+    waits = tuple(Seconds(wait) if wait else None for wait in seconds)
+    return Column("Waited", waits, meaning=_WAITED, rare=True)
 
 
 def _rare(name: str, numbers: Iterable[int], room: Room = Room.NARROW, meaning: str = "") -> Column:

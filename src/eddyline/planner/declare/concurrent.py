@@ -7,20 +7,23 @@ import functools
 import importlib.util
 import inspect
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, cast, overload
 
 from pyspark.sql import Column
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 from pyspark.sql.udf import UserDefinedFunction
 
 from eddyline.asking.checked_numbers import whole_number
-from eddyline.asking.limits import Limits
+from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Cost, Price
+from eddyline.asking.quota_rules import OfAnswer, QuotaRules
+from eddyline.asking.refusals import IsQuota
 from eddyline.blocks.filter_block import FunctionKind
 from eddyline.keeping.function_version import version_of
-from eddyline.keeping.keep import keep_in
+from eddyline.keeping.keep import keep_in, span_of
 from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import ConcurrentMark
@@ -92,6 +95,12 @@ def concurrent(  # noqa: PLR0913 - what users may set
     keep: str | os.PathLike[str] | None = None,
     version: str | None = None,
     valid: str | dt.timedelta | None = None,
+    on_error: str = "fail",
+    patience: str | dt.timedelta = "10 minutes",
+    is_quota: IsQuota | None = None,
+    tokens: OfAnswer | None = None,
+    token_rate: float | None = None,
+    price: OfAnswer | None = None,
 ) -> ConcurrentUDF:
     """Return a slow function as a UDF that makes many calls at a time.
 
@@ -114,10 +123,23 @@ def concurrent(  # noqa: PLR0913 - what users may set
       ``OSError`` such as a network's, up to ``retries`` further attempts are made. Anything else
       that the function raises is an error of its row, which counts if all other conjuncts accept
       the row.
+    - ``on_error``: what becomes of a row for which there is no value. "fail": the query fails;
+      "null": the value is NULL; "keep": values are structs of a ``value`` and an ``error``, a text,
+      one of them NULL. A batch that fails is halved until only the bad rows have none.
+    - ``patience`` and ``is_quota``: a refusal for quota is no failure. All calls of the job wait,
+      as long as the service asks for or until it accepts one again, and learn how many it takes;
+      only after ``patience``, as "2h", without any accepted call there is no value. Refusals are
+      exceptions with status 429, or 503 and a ``Retry-After``, as HTTP clients and those of model
+      providers raise them, and those for which ``is_quota(exception)`` is true; it may return
+      seconds to wait instead.
+    - ``tokens`` and ``token_rate``: ``tokens((argument, …), answer)`` tells how many tokens a value
+      took; at most so many a second are taken, evenly.
     - ``cost``, ``unit`` and ``budget``: the cost of a value, a number or a function of the
       arguments, in ``unit``. A batch costs the sum of its values, and each attempt costs again. The
       report adds the costs up, and ``worth`` of :func:`~eddyline.adapt` lets routing consider them.
-      A job never spends more than ``budget``.
+      A job never spends more than ``budget``. ``price((argument, …), answer)`` tells the cost from
+      the answer, as from its usage; until it is known, ``cost`` is held back from the budget, or
+      the price of the costliest value so far.
     - ``keep``, ``version`` and ``valid``: a folder of the driver's machine in which answers are
       kept (:func:`~eddyline.ledger`): arguments that were answered once are not asked for again, in
       this query, the next or another application, after whatever has ended this one. Each answer
@@ -145,19 +167,23 @@ def concurrent(  # noqa: PLR0913 - what users may set
         message = 'eddyline.concurrent needs aiolimiter: pip install "eddyline[lookups]"'
         raise ModuleNotFoundError(message, name="aiolimiter")
     size = _batch_size(batch)
-    limits = Limits(max_in_flight, rate, timeout, retries)
-    price = Price(cost, unit, budget)
+    limits = Limits(max_in_flight, rate, timeout, retries, patience=span_of(patience, "patience"))
+    priced = Price(cost, unit, budget, price)
+    failing = OnFailure.named(on_error)
+    quota = QuotaRules(is_quota, tokens, token_rate)
     code, kind = _code_and_type(function, returns)
+    if failing is OnFailure.KEEP:
+        kind = _with_error(kind)
     name = getattr(code, "__name__", type(code).__name__)
     kept = keep_in(keep, version, valid)
     if kept is not None and kept.version is None:
         # Now: what it finds may change while it runs, as a list of what it was called for.
         kept = replace(kept, version=version_of(code))
-    declared = Declaration(name, code, limits, size, price, kept)
+    declared = Declaration(name, code, limits, size, priced, kept, failing, quota)
     number, declaration = DECLARED.add(declared)
     values = max(1, size)
     width = limits.max_in_flight * values
-    mark = ConcurrentMark(name, number, width, unit, str(price), values, declaration)
+    mark = ConcurrentMark(name, number, width, unit, str(priced), values, declaration)
     udf = ConcurrentUDF(mark, kind, name=name, evalType=arrow_columns.STAND_IN)
     functools.update_wrapper(udf, code, updated=())
     return udf
@@ -186,6 +212,23 @@ def _code_and_type(
             f"for each distinct arguments"
         )
     return udf.func, udf.returnType if returns is None else returns
+
+
+def _with_error(kind: DataType | str) -> StructType | str:
+    """Return the type of a value and an error, for values of a type.
+
+    >>> _with_error("decimal(10, 2)")
+    'struct<value: decimal(10, 2), error: string>'
+    >>> _with_error("a int, b string")
+    'struct<value: struct<a int, b string>, error: string>'
+    """
+    if isinstance(kind, DataType):
+        return StructType([StructField("value", kind), StructField("error", StringType())])
+    columns = re.match(r"\s*(`[^`]+`|\w+)\s*[:\s]\s*\w", kind) is not None
+    text = (
+        f"struct<{kind}>" if columns and not kind.strip().lower().startswith("interval") else kind
+    )
+    return f"struct<value: {text}, error: string>"
 
 
 def _batch_size(batch: int | None) -> int:

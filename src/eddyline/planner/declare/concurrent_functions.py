@@ -8,7 +8,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
+from eddyline.asking.limits import OnFailure
 from eddyline.asking.price import Books
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.decline import LeftToSpark
@@ -89,7 +91,10 @@ def _method(
     # Only users of concurrent functions have what these need.
     from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
 
-    write = ArrowWriter(spark_type(function.return_type), settings)
+    kind = spark_type(function.return_type)
+    if declaration.on_error is OnFailure.KEEP and isinstance(kind, StructType):
+        kind = kind["value"].dataType
+    write = ArrowWriter(kind, settings)
     kept = None
     if declaration.keep is not None:
         from eddyline.keeping.kept_answers import kept_answers  # noqa: PLC0415 - likewise
@@ -117,4 +122,6 @@ def _method(
         declaration.price,
         books,
         kept,
+        declaration.on_error,
+        declaration.quota,
     )

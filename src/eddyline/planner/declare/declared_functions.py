@@ -10,8 +10,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from eddyline.asking.limits import Limits
+from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Price
+from eddyline.asking.quota_rules import QuotaRules
 from eddyline.errors import FunctionForgottenError
 from eddyline.keeping.keep import Keep
 from eddyline.latest import Latest
@@ -36,15 +37,18 @@ class Declaration:
     batch: int
     price: Price
     keep: Keep | None = None
+    on_error: OnFailure = OnFailure.FAIL
+    quota: QuotaRules = field(default_factory=QuotaRules)
     served: dict[str, Method] = field(default_factory=dict)
 
     @property
     def likeness(self) -> Hashable:
         """What is equal for the same function declared alike once more."""
-        cost = self.price.cost
-        price = likeness(cost) if callable(cost) else (type(cost), cost)
-        spent = price, self.price.unit, self.price.budget
-        return self.name, likeness(self.function), self.limits, self.batch, spent, self.keep
+        price, quota = self.price, self.quota
+        spent = _like(price.cost), price.unit, price.budget, _like(price.actual)
+        refused = _like(quota.is_quota), _like(quota.tokens), quota.token_rate
+        told = self.limits, self.batch, spent, self.keep, self.on_error, refused
+        return self.name, likeness(self.function), told
 
 
 class DeclaredFunctions:
@@ -158,6 +162,11 @@ def likeness(function: Callable[..., Any]) -> Hashable:
         tuple(map(_part, function.__defaults__ or ())),
         tuple((name, _part(value)) for name, value in (function.__kwdefaults__ or {}).items()),
     )
+
+
+def _like(told: object) -> Hashable:
+    """Return what is equal for the same number, or the same function made once or twice."""
+    return likeness(told) if callable(told) else (type(told), told)
 
 
 def _part(value: object) -> Hashable:

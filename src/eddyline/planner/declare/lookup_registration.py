@@ -53,6 +53,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     keep: str | os.PathLike[str] | None = None,
     version: str | None = None,
     valid: str | dt.timedelta | None = None,
+    patience: str | dt.timedelta = "10 minutes",
 ) -> DataFrame:
     """Register a table whose rows are looked up, and return it as a DataFrame.
 
@@ -75,7 +76,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
       where they are wanted sooner.
     - ``max_in_flight`` and ``rate``: the most requests to a source at a time, and the most that
       begin in a second, for the whole job. ``timeout``: seconds of a request. ``retries``: further
-      attempts, where these may help.
+      attempts, where these may help. ``patience``: how long a spent quota is waited for, as "2h",
+      while nothing is accepted; a refusal for quota (429, or 503 with ``Retry-After``) is no
+      attempt, and the whole job waits and learns how many requests are accepted.
     - ``on_error``: what becomes of a key without an answer: "fail", "null" for a row of NULLs
       beside the key, "skip" for no row.
     - ``keep``, ``version`` and ``valid``: a folder of the driver's machine in which answers are
@@ -114,6 +117,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         rate=rate,
         timeout=timeout,
         retries=retries,
+        patience=patience,
     )
     given = (first, *_further(also))
     key_columns = numbers(key, "key")

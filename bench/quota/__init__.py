@@ -1,0 +1,1 @@
+"""Services with quotas that nobody has told of."""

@@ -1,0 +1,204 @@
+"""Functions whose services have quotas, prices that come with the answer, and rows that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eddyline.asking.asked_once import SharedMethod
+from eddyline.asking.function_method import Arguments, FunctionMethod
+from eddyline.asking.limits import Limits, OnFailure
+from eddyline.asking.price import Books, Price, Spending
+from eddyline.asking.quota_rules import QuotaRules
+from eddyline.asking.wire import ERROR, STOP, VALUE
+from tests.properties import examples
+
+
+class BusyError(Exception):
+    """What a client raises for status 429."""
+
+    status_code = 429
+
+    def __init__(self, after: str = "0") -> None:
+        """The service may be asked again after so many seconds."""
+        super().__init__("slow down")
+        self.headers = {"Retry-After": after}
+
+
+def method(
+    function: Callable[..., Any],
+    *,
+    limits: Limits | None = None,
+    batch: int = 0,
+    price: Price | None = None,
+    on_error: OnFailure = OnFailure.FAIL,
+    quota: QuotaRules | None = None,
+) -> FunctionMethod:
+    def write(values: list[object], errors: dict[int, Exception]) -> pa.Array:
+        del errors
+        return pa.array(values, pa.int64())
+
+    return FunctionMethod(
+        1,
+        "f",
+        function,
+        (None,),
+        write,
+        pa.int64(),
+        limits or Limits(max_in_flight=4, retries=0, patience=20.0),
+        batch,
+        price or Price(),
+        Books(),
+        on_error=on_error,
+        quota=quota or QuotaRules(),
+    )
+
+
+def asked(
+    of: FunctionMethod, keys: Sequence[int]
+) -> tuple[list[tuple[Any, str | None, str | None]], Spending]:
+    """Return value, error and end for each key, and what was spent."""
+    shared: SharedMethod[Arguments] = of.shared("1/0", Random(0), time.monotonic)
+
+    async def work() -> list[tuple[Any, str | None, str | None]]:
+        found = await asyncio.wait_for(asyncio.gather(*shared.rows([(k,) for k in keys])), 30)
+        await shared.close()
+        parts = (VALUE, ERROR, STOP)
+        return [tuple(each.rows.column(n)[0].as_py() for n in parts) for each in found]
+
+    return asyncio.run(work()), of.books.total("1/")[1]
+
+
+def refusing(times: int, error: Callable[[], Exception] = BusyError) -> Callable[[int], Any]:
+    """Return a function whose first calls are refused."""
+    left = [times]
+
+    async def function(number: int) -> int:
+        await asyncio.sleep(0)
+        if left[0]:
+            left[0] -= 1
+            raise error()
+        return 2 * number
+
+    return function
+
+
+def test_a_refusal_is_no_try_no_failure_and_costs_nothing() -> None:
+    answers, spending = asked(method(refusing(6), price=Price(0.5, "USD", 5.0)), range(10))
+    assert [value for value, *_ in answers] == [2 * n for n in range(10)]
+    assert (spending.calls, spending.refusals, spending.failures) == (10, 6, 0)
+    assert spending.spent == pytest.approx(5.0)
+    assert spending.waited > 0
+
+
+@pytest.mark.parametrize("told", [True, 0.01, dt.timedelta(milliseconds=10)])
+def test_a_user_says_what_a_refusal_is(told: bool | float | dt.timedelta) -> None:
+    function = refusing(3, lambda: ValueError("quota"))
+    rules = QuotaRules(lambda error: told if "quota" in str(error) else False)
+    answers, spending = asked(method(function, quota=rules), range(5))
+    assert [value for value, *_ in answers] == [2 * n for n in range(5)]
+    assert spending.refusals == 3
+
+
+@pytest.mark.parametrize("told", [False, None])
+def test_what_is_no_refusal_fails(told: bool) -> None:
+    rules = QuotaRules(lambda _: told)
+    answers, spending = asked(method(refusing(1, lambda: ValueError("no quota")), quota=rules), [1])
+    assert spending.refusals == 0
+    assert "ValueError: no quota" in str(answers[0][1])
+
+
+def test_is_quota_may_raise_itself() -> None:
+    rules = QuotaRules(lambda error: error.nothing)  # type: ignore[attr-defined]
+    answers, _ = asked(method(refusing(1, lambda: ValueError("no")), quota=rules), [1])
+    assert "is_quota raised AttributeError" in str(answers[0][1])
+    assert "on ValueError: no" in str(answers[0][1])
+
+
+def test_patience_ends_with_a_failure_of_each_key_and_keeps_what_is_known() -> None:
+    async def function(number: int) -> int:
+        await asyncio.sleep(0)
+        if number >= 3:
+            raise BusyError
+        return number
+
+    limits = Limits(max_in_flight=1, patience=0.3)
+    answers, _ = asked(method(function, limits=limits), range(5))
+    assert [value for value, *_ in answers] == [0, 1, 2, None, None]
+    assert all("patience= ends" in str(error) for _, error, _ in answers[3:])
+
+
+def test_prices_come_with_answers_and_the_budget_holds_back_the_costliest() -> None:
+    price = Price(None, "USD", 10.0, lambda args, answer: args[0] + answer)
+    limits = Limits(max_in_flight=1)
+    answers, spending = asked(method(refusing(0), price=price, limits=limits), [1, 2, 1, 5, 7])
+    # 3 for the first, 6 for the second; the next one may cost 6 as well, and 1 is left.
+    assert [value for value, *_ in answers] == [2, 4, 2, None, None]
+    assert spending.spent == pytest.approx(9.0)
+    assert answers[3][2] == "BudgetSpentError"
+
+
+def test_a_price_that_is_none_ends_the_job() -> None:
+    price = Price(None, "USD", None, lambda _, answer: answer / 0)
+    answers, _ = asked(method(refusing(0), price=price), [1])
+    assert answers[0][2] == "CostError"
+    assert "price raised ZeroDivisionError" in str(answers[0][1])
+
+
+def test_tokens_are_taken_evenly() -> None:
+    times: list[float] = []
+
+    async def function(number: int) -> int:
+        times.append(time.monotonic())
+        await asyncio.sleep(0)
+        return number
+
+    rules = QuotaRules(tokens=lambda *_: 100, token_rate=2_000.0)
+    limits = Limits(max_in_flight=1)
+    _, spending = asked(method(function, quota=rules, limits=limits), range(1, 41))
+    assert spending.tokens == 4_000
+    assert times[-1] - times[0] >= 0.9  # the tokens of one second may be taken at once
+
+
+def failing(number: int) -> int:
+    if number % 3 == 0:
+        raise ValueError("bad")
+    return number
+
+
+def test_failures_may_be_null_or_kept_beside_values() -> None:
+    nulls, spending = asked(method(failing, on_error=OnFailure.NULL), range(4))
+    assert nulls == [(None, None, None), (1, None, None), (2, None, None), (None, None, None)]
+    assert spending.failures == 2
+    kept, _ = asked(method(failing, on_error=OnFailure.KEEP), range(2))
+    error = "f(0) raised ValueError: bad"
+    assert kept[0] == ({"value": None, "error": error}, None, None)
+    assert kept[1] == ({"value": 1, "error": None}, None, None)
+
+
+@pytest.mark.parametrize("on_error", list(OnFailure))
+def test_the_end_of_all_calls_is_no_bad_row(on_error: OnFailure) -> None:
+    of = method(refusing(0), price=Price(1.0, "USD", 2.0), on_error=on_error)
+    answers, _ = asked(of, range(4))
+    assert [stop for *_, stop in answers] == [None, None, "BudgetSpentError", "BudgetSpentError"]
+
+
+@given(st.sets(st.integers(0, 40)), st.integers(1, 9))
+@examples(30)
+def test_only_the_bad_rows_of_batches_have_no_value(bad: set[int], size: int) -> None:
+    def batch(numbers: list[int]) -> list[int]:
+        if bad.intersection(numbers):
+            raise ValueError("one of them is bad")
+        return [2 * number for number in numbers]
+
+    answers, _ = asked(method(batch, batch=size, on_error=OnFailure.NULL), range(40))
+    assert [v for v, *_ in answers] == [None if n in bad else 2 * n for n in range(40)]
