@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from eddyline.monitor.status import forget, status
     from eddyline.monitor.telemetry import telemetry
     from eddyline.planner.adapt import adapt, explain
-    from eddyline.planner.declare.concurrent import concurrent
+    from eddyline.planner.declare.concurrent import concurrent, kept
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
     from eddyline.planner.reporting import learned, report
@@ -50,6 +50,7 @@ __all__ = [
     "explain",
     "forget",
     "forgetful",
+    "kept",
     "learned",
     "ledger",
     "live",
@@ -74,6 +75,7 @@ _ON_FIRST_USE = {
     "StandingQueries": "eddyline.standing.standing_queries",
     "adapt": "eddyline.planner.adapt",
     "concurrent": "eddyline.planner.declare.concurrent",
+    "kept": "eddyline.planner.declare.concurrent",
     "disable": "eddyline.planner.enabling",
     "enable": "eddyline.planner.enabling",
     "explain": "eddyline.planner.adapt",
@@ -98,6 +100,7 @@ _LOOKUPS = {
     "PythonLookup",
     "SqlLookup",
     "concurrent",
+    "kept",
     "lookup_table",
 }
 

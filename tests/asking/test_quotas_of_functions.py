@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -64,10 +65,10 @@ def method(
 
 
 def asked(
-    of: FunctionMethod, keys: Sequence[int]
+    of: FunctionMethod, keys: Sequence[int], now: Callable[[], float] = time.monotonic
 ) -> tuple[list[tuple[Any, str | None, str | None]], Spending]:
     """Return value, error and end for each key, and what was spent."""
-    shared: SharedMethod[Arguments] = of.shared("1/0", Random(0), time.monotonic)
+    shared: SharedMethod[Arguments] = of.shared("1/0", Random(0), now)
 
     async def work() -> list[tuple[Any, str | None, str | None]]:
         found = await asyncio.wait_for(asyncio.gather(*shared.rows([(k,) for k in keys])), 30)
@@ -101,7 +102,7 @@ def test_a_refusal_is_no_try_no_failure_and_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("told", [True, 0.01, dt.timedelta(milliseconds=10)])
-def test_a_user_says_what_a_refusal_is(told: bool | float | dt.timedelta) -> None:
+def test_a_user_says_what_a_refusal_is(told: float | dt.timedelta) -> None:
     function = refusing(3, lambda: ValueError("quota"))
     rules = QuotaRules(lambda error: told if "quota" in str(error) else False)
     answers, spending = asked(method(function, quota=rules), range(5))
@@ -110,7 +111,7 @@ def test_a_user_says_what_a_refusal_is(told: bool | float | dt.timedelta) -> Non
 
 
 @pytest.mark.parametrize("told", [False, None])
-def test_what_is_no_refusal_fails(told: bool) -> None:
+def test_what_is_no_refusal_fails(told: float) -> None:
     rules = QuotaRules(lambda _: told)
     answers, spending = asked(method(refusing(1, lambda: ValueError("no quota")), quota=rules), [1])
     assert spending.refusals == 0
@@ -202,3 +203,47 @@ def test_only_the_bad_rows_of_batches_have_no_value(bad: set[int], size: int) ->
 
     answers, _ = asked(method(batch, batch=size, on_error=OnFailure.NULL), range(40))
     assert [v for v, *_ in answers] == [None if n in bad else 2 * n for n in range(40)]
+
+
+def test_a_batch_that_is_too_large_is_halved_and_the_next_ones_are_smaller() -> None:
+    sizes: list[int] = []
+
+    def batch(numbers: list[int]) -> list[int]:
+        sizes.append(len(numbers))
+        if len(numbers) > 5:
+            raise ValueError("context length exceeded")
+        return numbers
+
+    rules = QuotaRules(too_large=lambda error: "context length" in str(error))
+    limits = Limits(max_in_flight=1)
+    answers, _ = asked(method(batch, batch=16, quota=rules, limits=limits), range(64))
+    assert [value for value, *_ in answers] == list(range(64))
+    assert [size for size in sizes if size > 5] == [16, 8, 8]
+
+
+def test_an_automatic_batch_grows_where_a_call_takes_as_long_for_more() -> None:
+    sizes: list[int] = []
+    clock = [0.0]
+
+    async def batch(numbers: list[int]) -> list[int]:
+        sizes.append(len(numbers))
+        clock[0] += 1.0
+        await asyncio.sleep(0)
+        return numbers
+
+    of = method(batch, batch=64, limits=Limits(max_in_flight=1))
+    answers, _ = asked(replace(of, batch_adapts=True), range(200), lambda: clock[0])
+    assert [value for value, *_ in answers] == list(range(200))
+    assert sizes[:5] == [1, 2, 4, 8, 16]
+
+
+def test_arguments_of_one_prefix_are_asked_for_one_after_the_other() -> None:
+    order: list[int] = []
+
+    def function(number: int) -> int:
+        order.append(number)
+        return number
+
+    of = method(function, limits=Limits(max_in_flight=1))
+    asked(replace(of, prefix=lambda number: number % 3), range(30))
+    assert [number % 3 for number in order] == sorted(number % 3 for number in range(30))

@@ -195,9 +195,11 @@ class SharedMethod(Generic[Wanted]):
         identity: Callable[[Key], Wanted],
         gathers: bool = True,
         kept: Callable[[Sequence[Wanted]], Sequence[Found | None]] | None = None,
+        order: Callable[[Wanted], str] | None = None,
     ) -> None:
         """Keys of one ``identity`` are the same; those that are ``kept`` are not asked for.
 
+        Keys that come together are asked for in an ``order``, if there is one.
         Without ``gathers`` a call takes what is there, even if somebody may bring more.
         """
         self._ways = tuple(ways)
@@ -211,6 +213,7 @@ class SharedMethod(Generic[Wanted]):
         self._now = now
         self._asked = AskedOnce[Wanted]()
         self._kept = kept
+        self._order = order
         self._known = 0  # keys that were kept
         # Where a key has failed, if it has.
         self._tried: dict[Wanted, set[WayToAnswers[Wanted]]] = {}
@@ -244,6 +247,11 @@ class SharedMethod(Generic[Wanted]):
         answers = self._asked.answers(map(self._identity, keys))
         if self._kept is not None:
             self._answer_from(self._kept, before)
+        if self._order is not None:
+            waiting = self._asked.waiting
+            new = [waiting.pop() for _ in range(len(waiting) - before)]
+            new.reverse()
+            waiting.extend(sorted(new, key=self._order))
         self._let_work()
         return answers
 

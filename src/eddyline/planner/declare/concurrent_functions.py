@@ -11,7 +11,6 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from eddyline.asking.limits import OnFailure
-from eddyline.asking.price import Books
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings, UserFunction
@@ -75,7 +74,7 @@ def served(block: FilterBlock, tables: LookupTables) -> FilterBlock:
         if function.driver is not None:
             number, name = function.driver.number, function.driver.method
             declaration = DECLARED.of(number, function.name)
-            method = _method(declaration, function, number, block.settings, tables.books)
+            method = _method(declaration, function, number, block.settings, tables)
             declaration.served[name] = _Served(method)
             tables.serve(name, declaration.served[name])
     return replace(block, server=tables.address)
@@ -86,7 +85,7 @@ def _method(
     function: UserFunction,
     number: int,
     settings: SessionSettings,
-    books: Books,
+    tables: LookupTables,
 ) -> FunctionMethod:
     # Only users of concurrent functions have what these need.
     from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
@@ -96,11 +95,12 @@ def _method(
         kind = kind["value"].dataType
     write = ArrowWriter(kind, settings)
     kept = None
-    if declaration.keep is not None:
+    keep = declaration.keep or tables.keep
+    if keep is not None:
         from eddyline.keeping.kept_answers import kept_answers  # noqa: PLC0415 - likewise
 
         kept = kept_answers(
-            declaration.keep,
+            keep,
             declaration.name,
             declaration.function,
             tuple(map(str, (*function.argument_types, *filter(None, function.keywords)))),
@@ -120,8 +120,10 @@ def _method(
         declaration.limits,
         declaration.batch,
         declaration.price,
-        books,
+        tables.books,
         kept,
         declaration.on_error,
         declaration.quota,
+        declaration.batch_adapts,
+        declaration.prefix,
     )

@@ -39,6 +39,8 @@ class Declaration:
     keep: Keep | None = None
     on_error: OnFailure = OnFailure.FAIL
     quota: QuotaRules = field(default_factory=QuotaRules)
+    batch_adapts: bool = False
+    prefix: Callable[..., Any] | None = None
     served: dict[str, Method] = field(default_factory=dict)
 
     @property
@@ -47,7 +49,8 @@ class Declaration:
         price, quota = self.price, self.quota
         spent = _like(price.cost), price.unit, price.budget, _like(price.actual)
         refused = _like(quota.is_quota), _like(quota.tokens), quota.token_rate
-        told = self.limits, self.batch, spent, self.keep, self.on_error, refused
+        batch = self.batch, self.batch_adapts, _like(quota.too_large), _like(self.prefix)
+        told = self.limits, batch, spent, self.keep, self.on_error, refused
         return self.name, likeness(self.function), told
 
 

@@ -126,7 +126,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             f"{name} has several ways to its rows and needs a key, by which rows that two of "
             f"them give are known to be the same"
         )
-    kept = keep_in(keep, version, valid)
+    kept = keep_in(keep, version, valid) or lookup_tables_of(spark.sparkContext).keep
     registered = []
     for method in given:
         bound = numbers(method.bind, "bind")

@@ -20,6 +20,7 @@ from eddyline.digest import digest
 from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
 from eddyline.host.session import local_cores
+from eddyline.keeping.keep import Keep
 from eddyline.latest import Latest
 from eddyline.wall_clock import WallClock
 
@@ -42,6 +43,8 @@ class LookupTables:
         # A method is kept by what has registered it: the tables below, declarations of functions.
         self._methods: WeakValueDictionary[str, Method] = WeakValueDictionary()
         self.books: Final = Books()
+        self.keep: Keep | None = None
+        """Where answers are kept of what names no place."""
         self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
         self._numbers = itertools.count()
         self._loop: EventLoop | None = None
