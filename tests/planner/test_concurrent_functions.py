@@ -11,7 +11,7 @@ from typing import Any, assert_type
 
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.pandas import functions as pandas_functions
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
@@ -471,6 +471,39 @@ def test_a_stream_is_refused(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().where(accepts("value"))
     with pytest.raises(FunctionPlaceError, match=r"even is a concurrent function.*foreachBatch"):
         eddyline.adapt(stream)
+
+
+def test_rows_without_a_value_go_another_way(spark: SparkSession) -> None:
+    def inverse(number: int) -> float:
+        return 1 / number
+
+    kept = eddyline.concurrent(inverse, returns="double", on_error="keep")
+    rows = eddyline.adapt(spark.range(3).select("id", kept("id").alias("v")))
+    good = rows.filter("v.error IS NULL").select("id", "v.value").collect()
+    assert sorted((row.id, row.value) for row in good) == [(1, 1.0), (2, 0.5)]
+    bad = rows.filter("v.error IS NOT NULL").select("id", "v.error").collect()
+    assert [(row.id, row.error) for row in bad] == [
+        (0, "inverse(0) raised ZeroDivisionError: division by zero")
+    ]
+    null = eddyline.concurrent(inverse, returns="double", on_error="null")
+    values = eddyline.adapt(spark.range(3).select(null("id").alias("v"))).collect()
+    assert sorted((row.v for row in values), key=str) == [0.5, 1.0, None]
+    assert eddyline.adapt(spark.range(3).where(null("id") > 0)).count() == 2
+
+
+@pytest.mark.parametrize("returns", ["a bigint, b string", "struct<a: bigint, b: string>"])
+def test_values_of_several_fields_are_kept_beside_errors(spark: SparkSession, returns: str) -> None:
+    def both(number: int) -> tuple[int, str]:
+        if number == 1:
+            raise ValueError("no")
+        return number, str(number)
+
+    kept = eddyline.concurrent(both, returns=returns, on_error="keep")
+    rows = eddyline.adapt(spark.range(2).select(kept("id").alias("v"))).collect()
+    assert {(row.v.value, row.v.error) for row in rows} == {
+        (Row(a=0, b="0"), None),
+        (None, "both(1) raised ValueError: no"),
+    }
 
 
 def test_what_cannot_travel_is_refused_when_planned(spark: SparkSession) -> None:

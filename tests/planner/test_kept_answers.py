@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
 from eddyline.errors import BudgetSpentError, LedgerError
@@ -330,3 +331,72 @@ def test_a_ledger_is_shown_and_answers_are_removed(spark: SparkSession, folder: 
     assert ledger.remove("counted") == 4
     assert str(ledger) == "The ledger is empty."
     ledger.close()
+
+
+def test_a_stream_asks_each_key_once_in_all_its_batches(
+    spark: SparkSession, folder: str, tmp_path: Path
+) -> None:
+    counted, twice = doubled(folder)
+    source = tmp_path / "source"
+    source.mkdir()
+    for batch in range(3):
+        lines = "\n".join(f'{{"x": {number % 20}}}' for number in range(50))
+        (source / f"{batch}.json").write_text(lines)
+    stream = spark.readStream.schema("x bigint").option("maxFilesPerTrigger", 1)
+    query = stream.json(str(source)).select("x", twice("x").alias("y")).where("y > 3")
+    written = (
+        eddyline.adapt(query)
+        .writeStream.format("memory")
+        .queryName("doubled")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    written.awaitTermination(60)
+    rows = spark.table("doubled").collect()
+    assert len(rows) == 3 * 44
+    assert {(row.x, row.y) for row in rows} == {(x, 2 * x) for x in range(2, 20)}
+    assert len(counted.asked) == 20
+
+
+def test_a_session_keeps_the_answers_of_what_names_no_folder(
+    spark: SparkSession, folder: str
+) -> None:
+    calls: list[int] = []
+
+    def plus(number: int) -> int:
+        calls.append(number)
+        return number + 1
+
+    function = eddyline.concurrent(plus, returns="bigint")
+
+    def looked_up(keys: list[int]) -> list[tuple[int, int]]:
+        calls.extend(keys)
+        return [(key, 2 * key) for key in keys]
+
+    with eddyline.enable(spark, keep=folder):
+        source = eddyline.PythonLookup(looked_up)
+        table = eddyline.lookup_table(spark, "kept_table", "k bigint, v bigint", ["k"], source)
+        for _ in range(2):
+            rows = spark.range(9).select(function("id").alias("y")).collect()
+            assert sorted(row.y for row in rows) == list(range(1, 10))
+            assert spark.range(5).join(table, F.col("id") == F.col("k")).count() == 5
+    assert len(calls) == 9 + 5
+    eddyline.disable(spark)
+    eddyline.adapt(spark.range(9).select(function("id").alias("y"))).collect()
+    assert len(calls) == 9 + 5 + 9
+
+
+def test_kept_is_a_decorator(spark: SparkSession, folder: str) -> None:
+    calls: list[str] = []
+
+    @eddyline.kept(folder, version="1", returns="int", on_error="null")
+    def length(text: str) -> int:
+        calls.append(text)
+        return len(text)
+
+    frame = spark.createDataFrame([("a",), ("bb",), (None,)], "t string")
+    for asked in (3, 4):  # None is a failure, which is not kept
+        rows = collected(frame.select(length("t").alias("n")))
+        assert sorted((row.n for row in rows), key=str) == [1, 2, None]
+        assert len(calls) == asked

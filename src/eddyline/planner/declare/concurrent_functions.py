@@ -57,12 +57,14 @@ def require_all_placed(plan: Plan, left: Sequence[LeftToSpark]) -> None:
 
 
 def refuse_in_streams(plan: Plan) -> None:
-    """Raise FunctionPlaceError where a stream calls a concurrent function."""
+    """Raise FunctionPlaceError where a stream calls a concurrent function that forgets."""
     for mark in marks_in(plan):
-        raise FunctionPlaceError(
-            f"{mark.name} is a concurrent function, which is called once a job for distinct "
-            f"arguments; a stream is no job that ends. Call it in foreachBatch, on the batch."
-        )
+        if DECLARED.of(mark.number, mark.name).keep is None:
+            raise FunctionPlaceError(
+                f"{mark.name} is a concurrent function, which is called once a job for distinct "
+                f"arguments, and each micro-batch of a stream is a job. Have its answers kept, "
+                f'as with keep="answers/", or call it in foreachBatch, on the batch.'
+            )
 
 
 def served(block: FilterBlock, tables: LookupTables) -> FilterBlock:
@@ -95,7 +97,7 @@ def _method(
         kind = kind["value"].dataType
     write = ArrowWriter(kind, settings)
     kept = None
-    keep = declaration.keep or tables.keep
+    keep = declaration.kept_in(tables.keep)
     if keep is not None:
         from eddyline.keeping.kept_answers import kept_answers  # noqa: PLC0415 - likewise
 

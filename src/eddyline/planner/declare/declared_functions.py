@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -14,6 +14,7 @@ from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Price
 from eddyline.asking.quota_rules import QuotaRules
 from eddyline.errors import FunctionForgottenError
+from eddyline.keeping.function_version import version_of
 from eddyline.keeping.keep import Keep
 from eddyline.latest import Latest
 
@@ -28,7 +29,8 @@ LATEST: Final = 1_000
 class Declaration:
     """A function as it was declared; ``batch`` is 0 where it takes one value a call.
 
-    ``served`` is what tasks ask for its values, by name.
+    ``served`` is what tasks ask for its values, by name, ``versions`` what the function was when
+    that was first wanted: what it finds may change while it runs.
     """
 
     name: str
@@ -42,6 +44,15 @@ class Declaration:
     batch_adapts: bool = False
     prefix: Callable[..., Any] | None = None
     served: dict[str, Method] = field(default_factory=dict)
+    versions: list[str] = field(default_factory=list)
+
+    def kept_in(self, default: Keep | None) -> Keep | None:
+        """Return where answers are kept, by default in a place that is not the function's own."""
+        if self.keep is not None or default is None:
+            return self.keep
+        if not self.versions:
+            self.versions.append(version_of(self.function))
+        return replace(default, version=self.versions[0])
 
     @property
     def likeness(self) -> Hashable:
