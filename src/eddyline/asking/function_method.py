@@ -211,13 +211,19 @@ class AskedFunction(WayToAnswers[Arguments]):
         """Return what rows have for an answer, as the user has said for failures."""
         if self._method.on_error is OnFailure.FAIL or isinstance(answer.found, Exception):
             return answer
-        for found in answer.found:
-            error, stop = found.rows.column(ERROR)[0].as_py(), found.rows.column(STOP)[0]
-            if error is not None and not stop.is_valid and not self._warned:
-                self._warned = True
-                _log.warning("%s; further failures of %s are not told", error, self.label)
+        if self._method.on_error is OnFailure.NULL:
+            self._warn(answer.found)
         settled = [f._replace(rows=self._method.settled(f.rows)) for f in answer.found]
         return WayAnswer(answer.keys, settled)
+
+    def _warn(self, answers: Sequence[Found]) -> None:
+        """Tell the first failure that becomes NULL, of which nobody would know."""
+        for found in () if self._warned else answers:
+            error, stop = found.rows.column(ERROR)[0].as_py(), found.rows.column(STOP)[0]
+            if error is not None and not stop.is_valid:
+                self._warned = True
+                _log.warning("%s; further failures of %s are not told", error, self.label)
+                return
 
     async def close(self) -> None:
         """Let the threads end."""
