@@ -247,3 +247,24 @@ def test_arguments_of_one_prefix_are_asked_for_one_after_the_other() -> None:
     of = method(function, limits=Limits(max_in_flight=1))
     asked(replace(of, prefix=lambda number: number % 3), range(30))
     assert [number % 3 for number in order] == sorted(number % 3 for number in range(30))
+
+
+def test_who_looks_is_told_of_a_quota_that_is_waited_for() -> None:
+    shared = method(refusing(0), limits=Limits(max_in_flight=1)).shared(
+        "1/0", Random(0), time.monotonic
+    )
+    way = shared._ways[0]
+    seen: list[str] = []
+
+    async def work() -> None:
+        answers = shared.rows([(key,) for key in range(4)])
+        assert shared.quota_wait() is None
+        await answers[0]
+        for refused in (1, 1):
+            call = way.gate.governor.begin(refused)
+            way.gate.governor.refused(call, refused, 100.0)
+        seen.append(str(shared.quota_wait()))
+        await shared.close()
+
+    asyncio.run(work())
+    assert seen == ["waiting for quota, 1 of 4 answered"]

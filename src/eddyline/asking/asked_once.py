@@ -53,11 +53,18 @@ class AskedOnce(Generic[Wanted]):
         self.waiting: Final[deque[Wanted]] = deque()
         self._answers: dict[Wanted, asyncio.Future[Found]] = {}
         self._workers: dict[asyncio.Task[None], object] = {}
+        self.done = 0
+        """Keys that have their answer, or have failed."""
 
     @property
     def count(self) -> int:
         """Keys that were asked for so far."""
         return len(self._answers) - len(self.waiting)
+
+    @property
+    def known(self) -> int:
+        """Keys that somebody wants to know of, asked for or not."""
+        return len(self._answers)
 
     def answers(self, keys: Iterable[Wanted]) -> list[asyncio.Future[Found]]:
         """Return for each key its answer to come; new ones wait from now on."""
@@ -79,10 +86,12 @@ class AskedOnce(Generic[Wanted]):
         """Give everybody the answer to a key; it counts if there is none yet."""
         if not self.answered(key):
             self._answers[key].set_result(found)
+            self.done += 1
 
     def fail(self, key: Wanted, error: Exception) -> None:
         """Raise an error for everybody who wants a key."""
         self._answers[key].set_exception(error)
+        self.done += 1
         self._answers[key].exception()  # nobody may ask again, and need not
 
     def workers_missing(self, width: int, at: object = None, calls: int | None = None) -> int:
@@ -165,6 +174,33 @@ class SharedLookupStatistics:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class QuotaWait:
+    """Keys that wait since a quota is spent: so many of those that are known are ``answered``.
+
+    The others take about so many ``seconds``, None where nobody knows yet.
+    """
+
+    answered: int
+    known: int
+    seconds: float | None
+
+    def __str__(self) -> str:
+        """Return what people read of it.
+
+        >>> str(QuotaWait(4_120, 10_000, 715.0))
+        'waiting for quota, 4,120 of 10,000 answered, about 12 min'
+        >>> str(QuotaWait(0, 10, None))
+        'waiting for quota, 0 of 10 answered'
+        """
+        text = f"waiting for quota, {self.answered:,} of {self.known:,} answered"
+        if self.seconds is None:
+            return text
+        minutes, hours = self.seconds / 60, self.seconds / 3_600
+        about = f"{self.seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min"  # noqa: PLR2004 - as people say
+        return f"{text}, about {about if hours < 2 else f'{hours:.1f} h'}"  # noqa: PLR2004 - likewise
+
+
 class Method(Protocol):
     """What can be asked: an access method of a table, or a function."""
 
@@ -235,6 +271,19 @@ class SharedMethod(Generic[Wanted]):
             sum(way.refusals for way in ways),
             sum(way.gate.waited for way in ways),
         )
+
+    def quota_wait(self) -> QuotaWait | None:
+        """Tell what waits, if that is because the quota of every way is spent."""
+        if not all(way.gate.governor.opens is not None for way in self._ways):
+            return None
+        known = self._asked.known
+        left = known - self._asked.done
+        if not left:
+            return None
+        quotas = [way.gate.governor.statistics() for way in self._ways]
+        rate = sum(quota.limit / quota.seconds for quota in quotas if quota.limit and quota.seconds)
+        calls = left / max(way.keys_per_call for way in self._ways)
+        return QuotaWait(self._asked.done, known, calls / rate if rate else None)
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - not every key has another spelling
         """Return for each key its answer to come, or the failure; from the event loop only.

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from eddyline.asking.access_method import SharedTable
 from eddyline.asking.asked_job import AskedJob, AskingTask, TaskAnswers
-from eddyline.asking.asked_once import Method, SharedLookupStatistics, SharedMethod
+from eddyline.asking.asked_once import Method, QuotaWait, SharedLookupStatistics, SharedMethod
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
@@ -109,6 +109,20 @@ class LookupServer:
                     for method, counts in asked.items():
                         sums[method] = counts if method not in sums else sums[method].plus(counts)
             return sums
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def quota_waits(self, action: int) -> list[QuotaWait]:
+        """Return what waits for quota in the jobs of an action; from any thread."""
+
+        async def found() -> list[QuotaWait]:
+            waits = (
+                lookup.quota_wait()
+                for name, job in self._jobs.items()
+                if name.endswith(f"/{action}")
+                for lookup in job.lookups.values()
+            )
+            return [wait for wait in waits if wait is not None]
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from eddyline import catalyst
 from eddyline.monitor.live_query import LiveQuery, QueryState
 from eddyline.monitor.query_book import QueryBook, StageCount
+from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.reports.wording import JAVA_CALLER
 
 EVERY: Final = 0.3
@@ -71,6 +72,7 @@ class Follower:
             ended=state.ended,
             state=how if ended else QueryState.RUNNING,
             error=state.error if ended else None,
+            waiting="" if ended else self._waiting(query.action),
         )
 
     def _without(self, query: LiveQuery, counts: dict[int, StageCount]) -> None:
@@ -79,6 +81,12 @@ class Follower:
         if time.monotonic() - since > FORGOTTEN:
             del self._unknown_since[query.number]
             self._book.mark(query.number, counts, ended=time.time(), state=QueryState.UNKNOWN)
+
+    def _waiting(self, action: int) -> str:
+        try:
+            return lookup_tables_of(self._spark.sparkContext).waiting(action)
+        except Exception:  # noqa: BLE001 - Spark has stopped, in whatever way Py4J says so
+            return ""
 
     def _counts(self, stages: list[int]) -> dict[int, StageCount]:
         counts: dict[int, StageCount] = {}

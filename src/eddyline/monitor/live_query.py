@@ -42,7 +42,7 @@ class LiveQuery:
     Spark's, ``about`` names the functions and inputs of the blocks. ``started`` and
     ``ended`` are seconds since the epoch, ``tasks`` those of the stages that eddies run in,
     ``tasks_done`` as many of them as have ended. ``blocks`` are empty for one that has ended long
-    ago; ``totals`` stay.
+    ago; ``totals`` stay. ``waiting`` says what it waits for, where that is a quota.
     """
 
     number: int
@@ -57,6 +57,7 @@ class LiveQuery:
     tasks: int
     totals: Totals
     blocks: tuple[BlockReport, ...]
+    waiting: str = ""
 
     @property
     def name(self) -> str:

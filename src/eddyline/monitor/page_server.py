@@ -34,6 +34,7 @@ def summary(query: LiveQuery) -> dict[str, Any]:
         "number": query.number,
         "description": query.description,
         "about": query.about,
+        "waiting": query.waiting,
         "state": query.state.value,
         "started": query.started,
         "ended": query.ended,

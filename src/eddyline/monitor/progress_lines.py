@@ -64,6 +64,8 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
     if totals.errors:
         parts.append(f"{brief_count(totals.errors, 'error')} held")
     lines.append(Text("  " + _fitting(parts, width - 2)))
+    if query.waiting:
+        lines.append(Text("  " + query.waiting, style="yellow"))
     lines += [
         Text("  " + line, style="dim") for block in query.blocks if (line := order_now(block))
     ]

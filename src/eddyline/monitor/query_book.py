@@ -127,6 +127,7 @@ class QueryBook:
         ended: float | None = None,
         state: QueryState = QueryState.RUNNING,
         error: str | None = None,
+        waiting: str = "",
     ) -> None:
         """Learn what Spark says of an action; None where it says nothing new."""
         with self._changed:
@@ -143,6 +144,7 @@ class QueryBook:
                 ended=ended,
                 state=state,
                 error=error,
+                waiting=waiting,
                 tasks_done=sum(count.done for count in counts),
                 tasks=sum(count.tasks for count in counts),
             )

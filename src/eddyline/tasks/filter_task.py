@@ -159,6 +159,8 @@ class FusedFilter:
         news = live_news(key)
         if news.wanted:
             task.between_visits(lambda: news.glance(task.record))
+            if self._block.server is not None:
+                news.begin(task.record)
         try:
             with ending_quietly():
                 for batch in batches:

@@ -102,6 +102,11 @@ class LiveNews:
         ended = time.monotonic()
         self._due = ended + max(EVERY, SHARE * (ended - started))
 
+    def begin(self, record: Callable[[], TaskRecord]) -> None:
+        """Send something at once: a task may wait long for its first answer."""
+        self._due = 0.0
+        self.glance(record)
+
     def add(self, record: TaskRecord) -> None:
         """Send what was done so far, with ``record`` as a further part, if it is time.
 

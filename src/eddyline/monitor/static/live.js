@@ -145,6 +145,7 @@ function draw(query, number) {
   if (query.tasks && query.state === "running") {
     parts.push(element("progress", { value: query.tasks_done, max: query.tasks, "aria-label": "Tasks done" }));
   }
+  if (query.waiting) parts.push(element("p", { class: "empty" }, query.waiting));
   if (query.error) parts.push(element("pre", { tabindex: 0 }, query.error));
   if (!query.blocks.length && query.ended !== null) {
     parts.push(element("p", { class: "empty" }, "This query has ended so long ago that only its sums are kept."));

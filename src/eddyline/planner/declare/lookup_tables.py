@@ -79,6 +79,11 @@ class LookupTables:
             by_table[next(free for free in names if free not in by_table)] = asked
         return by_table
 
+    def waiting(self, action: int) -> str:
+        """Say what waits for quota in an action, if anything does; from any thread."""
+        server = self._server
+        return "" if server is None else "; ".join(map(str, server.quota_waits(action)))
+
     def remember(self, command: bytes, table: LookupTable, methods: Sequence[AccessMethod]) -> None:
         """Take note of the function that stands for a table, and keep the table's methods.
 
