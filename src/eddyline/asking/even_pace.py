@@ -14,6 +14,9 @@ NARROW: Final = 0.04
 SECONDS: Final = 0.5
 """Seconds without a refusal after which a pace counts as accepted, at the least."""
 
+HELD: Final = 1.2
+"""How many times as long as a quota takes to be renewed a pace is kept, to count as accepted."""
+
 STEP: Final = 0.02
 """Part by which more is tried than was refused before; after a success twice as much."""
 
@@ -30,7 +33,7 @@ class EvenPace:
     It climbs by steps that double, up to where calls were refused; beyond that seldom, and the more
     so the more often it fails.
 
-    >>> pace = EvenPace(low=100.0, high=110.0, now=0.0)
+    >>> pace = EvenPace(low=100.0, high=110.0, span=0.1, now=0.0)
     >>> pace.rate
     98.5
     >>> pace.accepted(now=1.5, affordable=True)
@@ -41,8 +44,12 @@ class EvenPace:
     98.5
     """
 
-    def __init__(self, low: float, high: float, now: float) -> None:
-        """Start with what is known to be accepted; ``high`` may not be."""
+    def __init__(self, low: float, high: float, span: float, now: float) -> None:
+        """Start with what is known to be accepted; ``high`` may not be.
+
+        A quota is renewed in about a ``span`` of so many seconds.
+        """
+        self._held = max(SECONDS, HELD * span)
         self.rate = BELOW * low
         self._low = self.rate
         self._high = max(high, low)
@@ -55,7 +62,7 @@ class EvenPace:
 
     def accepted(self, now: float, *, affordable: bool) -> None:
         """Take note of a call that was accepted; try more where a refusal is ``affordable``."""
-        if now - self._since < SECONDS:
+        if now - self._since < self._held:
             return
         self._low = max(self._low, self.rate)
         if self._high - self._low > NARROW * self._high:
@@ -73,7 +80,7 @@ class EvenPace:
     def refused(self, now: float, renewed: float | None) -> None:
         """Take note of a refusal that a pace has caused; ``renewed`` is what is surely accepted."""
         held = self.rate <= self._low * (1 + STEP / 2)
-        if held and now - self._refused_at < 4 * SECONDS:  # what was thought is wrong
+        if held and now - self._refused_at < 4 * self._held:  # what was thought is wrong
             self._low = DECREASE * self.rate
         elif held:
             self._low = (1 - NARROW) * self.rate

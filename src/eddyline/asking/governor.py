@@ -42,7 +42,7 @@ DEVIATIONS: Final = 2.0
 """How many deviations of what a call takes it may be late, or another one early; up to as much as
 this margin."""
 
-PATIENT: Final = 0.2
+PATIENT: Final = 0.16
 """Where nobody says when to come back: part of the seconds so far after which it is tried again."""
 
 SHORTEST: Final = 0.02
@@ -65,7 +65,7 @@ LONG: Final = 0.5
 """Seconds of a quota from which on all its calls are made at once; in shorter ones they are made
 evenly, which delays them by as many seconds at the most, in the whole."""
 
-SEEN: Final = 20.0
+SEEN: Final = 8.0
 """How many times as long as a call the seconds of a quota are for that, at the least."""
 
 WAITED_FOR: Final = 0.05
@@ -421,10 +421,11 @@ class Governor:
         elif (known := shut.base + self._seconds * (1 + MARGIN)) > now:
             middle = shut.base + (max(self._shortest, shut.refused) + self._seconds) / 2
             shut.until = min(until, known if self._exact or middle <= now else middle)
-        elif after is not None:
-            shut.until = until
         else:
-            shut.until = now + min(max(PATIENT * elapsed, SHORTEST), LONGEST)
+            # What is known was right a moment ago: it is mostly not far away.
+            near = math.inf if self._limit is None else EXACT * self._seconds * 2**shut.tries
+            pause = PATIENT * elapsed if after is None else until - now
+            shut.until = now + min(max(min(near, pause), SHORTEST), max(LONGEST, until - now))
 
     def _open(self, probe: GovernedCall, shut: _Shut) -> None:
         """Let calls through again, and learn from how long that took."""
@@ -460,7 +461,7 @@ class Governor:
     def _go_evenly(self, now: float) -> None:
         limit = self._limit or 1
         high = limit / self._shortest if self._shortest else math.inf
-        self._pace = EvenPace(limit / self._seconds, high, now)
+        self._pace = EvenPace(limit / self._seconds, high, self._seconds, now)
         self._keep_pace()
 
     def _keep_pace(self) -> None:
