@@ -17,6 +17,7 @@ import bench.first_use.benchmark
 import bench.flights
 import bench.growth.benchmark
 import bench.kept.benchmark
+import bench.kept.stores
 import bench.learned
 import bench.looking
 import bench.lookups.benchmark
@@ -59,6 +60,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "short": bench.short.benchmark.main,
     "others": bench.others.benchmark.main,
     "ledger": bench.kept.benchmark.main,
+    "stores": bench.kept.stores.main,
     "quota": bench.quota.benchmark.main,
     "learned": bench.learned.main,
     "transpiled": bench.transpiled.main,
