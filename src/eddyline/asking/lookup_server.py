@@ -10,7 +10,7 @@ import asyncio
 import json
 import socket
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, Final
@@ -23,6 +23,7 @@ from eddyline.asking.asked_once import Method, QuotaWait, SharedLookupStatistics
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
+from eddyline.asking.lookup_source import Key
 from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import LINE, job_is_of
 from eddyline.errors import LookupFailedError
@@ -125,6 +126,27 @@ class LookupServer:
             return [wait for wait in waits if wait is not None]
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def ask(self, job: str, method: str, keys: Sequence[Key]) -> list[Found | BaseException]:
+        """Return what keys have, or why nothing, as for a task of a job; from any thread.
+
+        It waits for all of them.
+        """
+
+        async def asked() -> list[Found | BaseException]:
+            entered = self._entered(job)
+            try:
+                lookup = self._lookup(job, entered, method)
+                if lookup is None:
+                    unknown = self._unknown(method)
+                    return [unknown.exception() or unknown.result()] * len(keys)
+                lookup.expect_of(0)  # no task has more
+                found = await asyncio.gather(*lookup.rows(keys), return_exceptions=True)
+                return list(found)
+            finally:
+                self._left(job, entered)
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop.loop).result()
 
     def rest(self) -> None:
         """Close what is open for jobs without tasks now, without the usual wait."""

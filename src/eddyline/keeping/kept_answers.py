@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import Counter, defaultdict
@@ -182,6 +183,17 @@ class KeptAnswers:
         if hits:
             self._ledger.spared(self._function, hits, saved)
         return answers
+
+    def known(self, keys: Sequence[Sequence[object]]) -> list[bool]:
+        """Return which keys have an answer; nothing counts as spared by that. From any thread."""
+        try:
+            names = list(map(key_of, keys))
+            found = self._ledger.store.find(self._function, names)
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._warn("Answers of before are not found", error)
+            return [False] * len(keys)
+        oldest = -math.inf if self._valid is None else now() - self._valid
+        return [name in found and found[name].written >= oldest for name in names]
 
     async def keep(self, answers: Sequence[GivenAnswer]) -> None:
         """Write answers; they are on disk when this returns. What cannot be, is not kept."""

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
+from eddyline.asking.checked_numbers import whole_number
 from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
@@ -42,6 +43,10 @@ from eddyline.planner.session_rules import tell_limits
 from eddyline.planner.stages import StageText, stage_named, told
 from eddyline.planner.tiny_queries import AdaptedPart
 from eddyline.quirks.classic_frames import ClassicDataFrame
+from eddyline.reports.forecast import Forecast
+
+CALLS: Final = 200
+"""Calls of each paid function that a forecast may make, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +253,7 @@ def rewritten(
 
 
 @overload
-def explain(df: DataFrame) -> Explanation: ...
+def explain(df: DataFrame, *, price: bool | int = False) -> Explanation: ...
 
 
 @overload
@@ -259,7 +264,9 @@ def explain(df: DataFrame, *, stage: str) -> StageText: ...
 def explain(df: DataFrame, *, stage: str | None) -> Explanation | StageText: ...
 
 
-def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageText:
+def explain(
+    df: DataFrame, *, stage: str | None = None, price: bool | int = False
+) -> Explanation | StageText:
     """Return what of a DataFrame runs in eddies, what does not, and why.
 
     The result shows itself at a prompt and in a notebook; a script prints it. It works on adapted
@@ -271,10 +278,23 @@ def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageTe
     the reasons for the rest; "block", the data that travel to the tasks; "plan", the plan that
     Spark runs. Nothing is rewritten again for that.
 
-    Raises as :func:`adapt` does, and ``ValueError`` for an unknown stage.
+    With a ``price`` it also says what the query will ask at the driver, before it does: for each
+    :func:`~eddyline.concurrent` function the calls, the money and the time, likely values with
+    intervals of 95 %, as text and as ``forecast``. Arguments that were answered before and are kept
+    count as known. For that, Spark counts rows and distinct arguments, and runs the predicates that
+    are free on a sample of the arguments. Paid functions are called where others depend on their
+    answers, and for the seconds that a call takes: up to 200 times each, or as often as ``price``
+    says, within their ``budget``. These answers are kept where the function keeps answers;
+    elsewhere the query pays for them again.
+
+    Raises as :func:`adapt` does, and ``ValueError`` for an unknown stage, for a ``price`` below 0,
+    and for both together.
     """
     classic = classic_frame(df)
     chosen = None if stage is None else stage_named(stage)
+    calls = calls_for_price(price)
+    if chosen is not None and calls is not None:
+        raise ValueError("a stage has no price: ask for one of them")
     spark = classic.sparkSession
     check_once(spark, lambda query, claimed: adapt(query, joins=claimed))
     registry = registry_of(spark.sparkContext)
@@ -299,6 +319,8 @@ def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageTe
         there = {block.identity for block, _ in running}
         candidates: tuple[Block, ...] = (*joins, *rewriting.blocks)
         claimable = tuple(block for block in candidates if block.identity not in there)
+        if calls is not None and rewriting.changed:
+            plan = catalyst.optimized_plan(catalyst.dataframe_like(classic, rewriting.plan))
     blocks = tuple(block for block, _ in running)
     if chosen is not None:
         return told(chosen, adapting.rewriting, (*blocks, *claimable))
@@ -307,6 +329,31 @@ def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageTe
         tuple(map(explained, claimable)),
         adapting.rewriting.left,
         adapting.dropped,
+        None if calls is None else _forecast(spark, plan, registry, calls),
+    )
+
+
+def calls_for_price(price: bool | int) -> int | None:  # noqa: FBT001 - as it is given
+    """Return how many calls a forecast may make; None where none is wanted. TypeError, ValueError.
+
+    >>> calls_for_price(False), calls_for_price(True), calls_for_price(0)
+    (None, 200, 0)
+    """
+    if isinstance(price, bool):
+        return CALLS if price else None
+    return whole_number(price, "price", 0)
+
+
+def _forecast(spark: SparkSession, plan: catalyst.Plan, registry: Registry, calls: int) -> Forecast:
+    def made(command: bytes) -> Block | None:
+        known = registry.made(command)
+        return None if known is None else known[0]
+
+    # Only users of concurrent functions have what this needs.
+    from eddyline.planner.forecast.forecasting import forecast_of  # noqa: PLC0415
+
+    return forecast_of(
+        spark, plan, made, lookup_tables_of(spark.sparkContext), registry.next_run(), calls
     )
 
 

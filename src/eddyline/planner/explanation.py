@@ -13,6 +13,7 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.chance import looks_non_deterministic
 from eddyline.expressions import call_of
 from eddyline.planner.block_registry import Block
+from eddyline.reports.forecast import Forecast
 
 _AFTERWARDS: Final = "(eddyline.report says, after an action, what became of these blocks.)"
 
@@ -68,14 +69,16 @@ class Explanation:
     ``blocks`` run in eddies already; ``claimable`` would if the DataFrame were
     adapted; ``left`` are the predicates that Spark runs as they are written. ``dropped`` are
     filters that Spark loses and ``adapt`` keeps: those that call Python functions and look at
-    partition columns alone, of files that a source of version 2 reads. Printing it, or showing it
-    at a prompt or in a notebook, gives readable text.
+    partition columns alone, of files that a source of version 2 reads. ``forecast`` is what its
+    paid calls will come to, where that was asked for. Printing it, or showing it at a prompt or in
+    a notebook, gives readable text.
     """
 
     blocks: tuple[BlockExplanation, ...]
     claimable: tuple[BlockExplanation, ...]
     left: tuple[LeftToSpark, ...]
     dropped: tuple[str, ...] = ()
+    forecast: Forecast | None = None
 
     def __str__(self) -> str:
         """Return the whole explanation as text."""
@@ -90,6 +93,9 @@ class Explanation:
             sections.append("Would run in eddies after eddyline.adapt:\n" + text)
         if self.left:
             sections.append("Left to Spark:\n" + _indented(*map(str, self.left)))
+        if self.forecast is not None:
+            text = _indented(str(self.forecast))
+            sections.append(f"Asked at the driver, with intervals of 95 %:\n{text}")
         return "\n".join(sections) or "No predicate depends on a Python function."
 
     def __repr__(self) -> str:

@@ -82,6 +82,17 @@ def served(block: FilterBlock, tables: LookupTables) -> FilterBlock:
     return replace(block, server=tables.address)
 
 
+def method_called(function: UserFunction) -> FunctionMethod:
+    """Return what calls a function of a block, as the server has it; FunctionForgottenError."""
+    if function.driver is None:
+        raise ValueError(f"{function.name} is called in the tasks")
+    declaration = DECLARED.of(function.driver.number, function.name)
+    served = declaration.served[function.driver.method]
+    if not isinstance(served, _Served):
+        raise TypeError(f"{function.name} is no function that is served")
+    return served.method
+
+
 def _method(
     declaration: Declaration,
     function: UserFunction,

@@ -1,0 +1,426 @@
+"""The price before the bill: what a query will ask at the driver, by a sample of its rows.
+
+1. Spark counts the rows below each paid function, and its distinct arguments.
+2. A sample of the arguments, by their hash, comes with all its rows; free predicates say which of
+   these may need a call, and the ledger which of these are answered already. That costs nothing, so
+   the sample is as large as some seconds allow.
+3. Only what depends on answers of a paid function is found out by calls of that: of a part of the
+   sample, as large as the calls that may be made.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from eddyline.asking.function_method import FunctionMethod
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.catalyst import Plan
+from eddyline.errors import CostError
+from eddyline.expressions import Call, calls_in, render
+from eddyline.expressions.terms import expression_of
+from eddyline.planner.declare.concurrent_functions import method_called
+from eddyline.planner.declare.lookup_tables import LookupTables
+from eddyline.planner.forecast.asked_sample import AskedSample, amounts
+from eddyline.planner.forecast.paid_blocks import Made, PaidBlock, UnreadBlock, paid_blocks
+from eddyline.planner.forecast.paid_calls import (
+    PaidCall,
+    conjunction,
+    is_paid,
+    order_of_terms,
+    paid_calls,
+    rivals,
+    terms_of_block,
+)
+from eddyline.planner.forecast.surveys import (
+    CountedArguments,
+    PaidUse,
+    SampledArguments,
+    SampleSlice,
+    Surveys,
+    unforeseen,
+)
+from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly, mean, product, share
+from eddyline.reports.forecast import CallForecast, Forecast, Measured, hours
+
+PROBES: Final = 8
+"""Calls by which the seconds of a call are measured, where nothing else tells them."""
+
+LEAST_ARGUMENTS: Final = 200
+"""Arguments of the first sample, by which is measured what a larger one takes."""
+
+MOST_ARGUMENTS: Final = 5_000
+"""Arguments that are sampled where free predicates are cheap: an interval of 5 % at a share of a
+quarter."""
+
+SECONDS: Final = 8.0
+"""Seconds that the larger sample of a function may take."""
+
+_STEPS: Final = 3
+"""Samples that are taken at the most, each larger than the one before."""
+
+_STEP: Final = 5
+"""How much larger the second one is."""
+
+_SALTS: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """What is known of a function before any call: the sample, and which of it may be needed."""
+
+    counted: CountedArguments
+    part: SampleSlice
+    sample: SampledArguments
+    whole: Expected
+    candidates: tuple[int, ...]
+
+    @property
+    def share(self) -> Expected:
+        """The part of all arguments that may be needed."""
+        return share(len(self.candidates), len(self.sample), self.whole.likely)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """Places in a sample whose calls are all known, and those among them that are needed."""
+
+    looked_at: tuple[int, ...]
+    needed: tuple[int, ...]
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found out about a function; ``calls`` are those of the query and the forecast."""
+
+    uses: Sequence[PaidUse]
+    method: FunctionMethod
+    free: _Free
+    calls: Expected
+    known: float
+    money: Expected | None
+    seconds: Expected | None
+    notes: list[str]
+
+
+@dataclass
+class Forecasting:
+    """One forecast on its way."""
+
+    surveys: Surveys
+    asked: AskedSample
+    _methods: dict[str, FunctionMethod] = field(default_factory=dict)
+    _calls: dict[PaidBlock, Mapping[Call, PaidCall]] = field(default_factory=dict)
+    _free: dict[tuple[PaidUse, ...], _Free] = field(default_factory=dict)
+
+    def of(self, blocks: Iterable[PaidBlock | UnreadBlock]) -> Forecast:
+        """Return the forecast of some blocks."""
+        uses: dict[str, list[PaidUse]] = {}
+        missing: list[str] = []
+        for block in reversed(list(blocks)):
+            if isinstance(block, UnreadBlock):
+                missing.append(f"{' and '.join(block.names)}: {block.why}")
+                continue
+            for use in self._uses_in(block):
+                uses.setdefault(use.method, []).append(use)
+        found: list[_Found] = []
+        for of_method in uses.values():
+            why = next(filter(None, map(unforeseen, of_method)), "")
+            method = self._method(of_method[0])
+            if why:
+                missing.append(f"{method.name}: {why}")
+                continue
+            found.append(self._found(method, of_method))
+        return Forecast(tuple(map(self._told, found)), tuple(dict.fromkeys(missing)))
+
+    def _method(self, use: PaidUse) -> FunctionMethod:
+        if use.method not in self._methods:
+            function = use.block.block.functions[use.paid.call.function]
+            self._methods[use.method] = method_called(function)
+        return self._methods[use.method]
+
+    def _uses_in(self, block: PaidBlock) -> list[PaidUse]:
+        """Return the paid calls of a block, in the order in which its terms will be asked."""
+        order = order_of_terms(block.block, self._ranks(block))
+        self._calls[block] = {p.call: p for p in paid_calls(block.block, order)}
+        return [PaidUse(block, paid) for paid in paid_calls(block.block, order, block.first)]
+
+    def _ranks(self, block: PaidBlock) -> dict[int, float]:
+        """Return what rival terms drop for the seconds that they take, as far as a part tells."""
+        ranks: dict[int, float] = {}
+        for number in rivals(block.block):
+            order = order_of_terms(block.block, {number: 1.0})
+            self._calls[block] = {p.call: p for p in paid_calls(block.block, order)}
+            terms = list(map(expression_of, terms_of_block(block.block)))
+            before = [terms[n] for n in order[: order.index(number)]]
+            calls = [c for c in calls_in(terms[number]) if is_paid(block.block, c)]
+            first = self._calls[block][calls[0]]
+            passing = replace(
+                first, condition=conjunction([*before, terms[number]]), before=tuple(calls)
+            )
+            use = PaidUse(block, passing)
+            if any(map(unforeseen, (PaidUse(block, self._calls[block][c]) for c in calls))):
+                continue
+            decided = self._decided([use], self._sampled([use]), part=0.5)
+            if decided.looked_at:
+                method = self._method(use)
+                spending = self.asked.spending(method)
+                seconds = spending.seconds / max(1, spending.calls) / method.limits.max_in_flight
+                dropped = 1 - len(decided.needed) / len(decided.looked_at)
+                ranks[number] = dropped / max(seconds, 1e-6)
+        return ranks
+
+    def _found(self, method: FunctionMethod, uses: Sequence[PaidUse]) -> _Found:
+        name = uses[0].method
+        free = self._sampled(uses)
+        notes = [
+            f"as if no row were dropped by {each}" for use in uses for each in use.block.passed
+        ]
+        kept = self._kept(name, method, free.sample, free.candidates)
+        known = 0.0
+        if any(use.paid.before for use in uses):
+            decided = self._decided(uses, free)
+            among = decided.looked_at
+            needed = decided.needed
+            if decided.why_not:
+                notes.append(decided.why_not)
+            there = self._kept(name, method, free.sample, needed)
+            open_ = tuple(place for place in needed if place not in there)
+            candidates = free.whole.likely * free.share.likely
+            second = share(len(open_), len(among), candidates)
+            if not among:
+                second = Expected(0.0, 1.0, 1.0)
+            calls = product(free.whole, free.share, second)
+            known = len(there) / len(needed) if needed else 0.0
+        else:
+            open_ = tuple(place for place in free.candidates if place not in kept)
+            known = len(kept) / len(free.candidates) if free.candidates else 0.0
+            rate = share(len(open_), len(free.sample), free.whole.likely)
+            calls = product(free.whole, rate)
+        return _Found(
+            uses,
+            method,
+            free,
+            calls,
+            known,
+            self._money(method, free.sample, open_, calls, notes),
+            self._seconds(name, method, free.sample, open_),
+            notes,
+        )
+
+    def _told(self, found: _Found) -> CallForecast:
+        """Return a forecast when all calls for it, and for others, are made.
+
+        What these have brought into a ledger the query finds there.
+        """
+        method, calls, money = found.method, found.calls, found.money
+        name = found.uses[0].method
+        spending = self.asked.spending(method)
+        if method.kept is not None and calls.likely > 0:
+            made = float(self.asked.made(name))
+            left = max(0.0, calls.likely - made)
+            money = None if money is None else money.times(left / calls.likely)
+            calls = Expected(max(0.0, calls.low - made), left, max(0.0, calls.high - made))
+        seconds = exactly(spending.seconds / spending.calls) if spending.calls else found.seconds
+        took, limit = hours(
+            calls.times(1 / max(1, method.batch)),
+            method.limits.rate,
+            method.limits.max_in_flight,
+            seconds,
+        )
+        if name in self.asked.ended:
+            found.notes.append(f"no more was asked for: {self.asked.ended[name]}")
+        sample = found.free.sample
+        return CallForecast(
+            _text_of(found.uses),
+            calls,
+            found.free.whole,
+            found.free.counted.rows,
+            found.known,
+            money,
+            method.price.unit,
+            method.price.budget,
+            took,
+            limit,
+            Measured(
+                len(sample),
+                int(sample.rows.sum()),
+                spending.calls,
+                spending.spent,
+                method.kept is not None,
+            ),
+            tuple(dict.fromkeys(found.notes)),
+        )
+
+    def _sampled(self, uses: Sequence[PaidUse]) -> _Free:
+        """Return what free predicates say of a sample: a small one first, then as large as pays."""
+        key = tuple(uses)
+        if key in self._free:
+            return self._free[key]
+        counted = self.surveys.counted(uses)
+        part, sample = self._as_large_as_pays(uses, counted)
+        whole = exactly(float(len(sample))) if part == SampleSlice() else counted.arguments
+        order = np.argsort(sample.keys, kind="stable")
+        candidates = tuple(int(place) for place in order if sample.needed[place])
+        self._free[key] = _Free(counted, part, sample, whole, candidates)
+        return self._free[key]
+
+    def _as_large_as_pays(
+        self, uses: Sequence[PaidUse], counted: CountedArguments
+    ) -> tuple[SampleSlice, SampledArguments]:
+        """Return the largest sample that some seconds allow, going by smaller ones."""
+        sizes, seconds = list[int](), list[float]()
+        wanted = max(self.asked.most, LEAST_ARGUMENTS)
+        while True:
+            part = self.surveys.slice_of(counted, wanted)
+            began = time.perf_counter()
+            sample = self.surveys.sampled(uses, part, {}, free=True)
+            sizes.append(len(sample))
+            seconds.append(time.perf_counter() - began)
+            if part == SampleSlice() or wanted >= MOST_ARGUMENTS or len(sizes) == _STEPS:
+                return part, sample
+            if len(sizes) == 1:  # it has started workers and loaded models
+                larger = wanted * _STEP if seconds[0] < 2 * SECONDS else wanted
+            else:
+                each = (seconds[1] - seconds[0]) / max(1, sizes[1] - sizes[0])
+                larger = int(SECONDS / each) if each > 0 else MOST_ARGUMENTS
+            if larger < 2 * wanted:
+                return part, sample
+            wanted = min(larger, MOST_ARGUMENTS)
+
+    def _decided(self, uses: Sequence[PaidUse], free: _Free, part: float = 1.0) -> _Decided:
+        """Ask for what decides on candidates: on as many as a part of the calls allows."""
+        sample = free.sample
+        chosen = list(free.candidates)
+        whole = True
+        for use in uses:
+            for earlier in use.paid.before:
+                paid = self._calls[use.block][earlier]
+                other = PaidUse(use.block, paid)
+                if unforeseen(other):
+                    return _Decided((), (), f"it depends on {_text_of([other])}")
+                method = self._method(other)
+                keys = tuple(int(sample.keys[place]) for place in chosen)
+                slice_ = free.part if whole else SampleSlice(keys=keys)
+                own, pairs = self.surveys.pairs(use, paid, slice_, self.asked.known())
+                costs = self._costs(other.method, method, pairs)
+                most = min(self.asked.left(other.method, method), int(part * self.asked.most))
+                by_key: dict[int, list[int]] = {}
+                for place, key in enumerate(own.tolist()):
+                    by_key.setdefault(key, []).append(place)
+                chosen, asking = _affordable(chosen, sample, by_key, pairs, costs, most)
+                whole = False
+                if not chosen:
+                    return _Decided((), (), f"{method.name} would have to be asked for more")
+                if not self.asked.ask(other.method, method, pairs, asking):
+                    return _Decided((), (), self.asked.ended[other.method])
+        keys = tuple(int(sample.keys[place]) for place in chosen)
+        full = self.surveys.sampled(uses, SampleSlice(keys=keys), self.asked.known(), free=False)
+        needed = set(full.keys[full.needed].tolist())
+        return _Decided(tuple(chosen), tuple(p for p in chosen if int(sample.keys[p]) in needed))
+
+    def _costs(self, name: str, method: FunctionMethod, sample: SampledArguments) -> list[bool]:
+        return self.asked.costs_a_call(name, method, sample.values(range(len(sample))))
+
+    def _kept(
+        self, name: str, method: FunctionMethod, sample: SampledArguments, places: Sequence[int]
+    ) -> frozenset[int]:
+        """Return those of some arguments whose answers were kept before."""
+        kept = self.asked.kept_before(name, method, sample.values(places))
+        return frozenset(place for place, there in zip(places, kept, strict=True) if there)
+
+    def _money(
+        self,
+        method: FunctionMethod,
+        sample: SampledArguments,
+        places: Sequence[int],
+        calls: Expected,
+        notes: list[str],
+    ) -> Expected | None:
+        cost = method.price.cost
+        if cost is None:
+            return None
+        if not callable(cost):
+            return calls.times(cost)
+        if not places:
+            return NONE_AT_ALL if calls.high == 0 else None
+        try:
+            each = amounts(method, sample.values(places))
+        except CostError as error:
+            notes.append(str(error))
+            return None
+        return product(calls, mean(each, calls.likely))
+
+    def _seconds(
+        self, name: str, method: FunctionMethod, sample: SampledArguments, places: Sequence[int]
+    ) -> Expected | None:
+        """Return the seconds of a call: of those made now, or before; else a few are made."""
+        spending = self.asked.spending(method)
+        if not spending.calls:
+            probes = min(PROBES * max(1, method.batch), self.asked.left(name, method), len(places))
+            if probes:
+                self.asked.ask(name, method, sample, places[:probes])
+                spending = self.asked.spending(method)
+        return exactly(spending.seconds / spending.calls) if spending.calls else None
+
+
+def _affordable(
+    chosen: Sequence[int],
+    sample: SampledArguments,
+    by_key: Mapping[int, Sequence[int]],
+    pairs: SampledArguments,
+    costs: Sequence[bool],
+    most: int,
+) -> tuple[list[int], list[int]]:
+    """Return the first candidates for which not more than ``most`` calls are made, and these.
+
+    Which are places among the pairs.
+    """
+    bought: set[int] = set()
+    asking: dict[int, int] = {}
+    first: list[int] = []
+    for place in chosen:
+        wanted = by_key.get(int(sample.keys[place]), ())
+        new = {int(pairs.keys[n]) for n in wanted if costs[n]} - bought
+        if len(bought) + len(new) > most:
+            break
+        bought |= new
+        asking.update((int(pairs.keys[n]), n) for n in wanted)
+        first.append(place)
+    return first, list(asking.values())
+
+
+def _text_of(uses: Sequence[PaidUse]) -> str:
+    """Return a call as people recognize it."""
+    texts = []
+    for use in uses:
+        block = use.block.block
+        names = tuple(function.name for function in block.functions)
+        texts.append(render(use.paid.call, names, block.argument_names))
+    return ", ".join(dict.fromkeys(texts))
+
+
+def forecast_of(
+    spark: SparkSession,
+    plan: Plan,
+    made: Made,
+    tables: LookupTables,
+    run: int,
+    calls: int,
+) -> Forecast:
+    """Return what a plan with eddies in it will ask at the driver; ``calls`` may be made for it."""
+    blocks = list(paid_blocks(plan, made))
+    if not blocks:
+        return Forecast(())
+    options = RoutingOptions(run=run)
+    salt = random.SystemRandom().randrange(_SALTS)
+    surveys = Surveys(spark, options, salt)
+    asked = AskedSample(tables.server, tables.books, f"{run}/forecast", calls)
+    return Forecasting(surveys, asked).of(blocks)

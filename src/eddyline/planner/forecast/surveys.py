@@ -1,0 +1,298 @@
+"""Spark's jobs of a forecast: how many arguments there are, and which sampled ones are needed.
+
+Arguments are sampled by their hash: each that is in the sample comes with all its rows, of all
+partitions, so that it is known whether any of these needs the call. The hash is one of Spark's own,
+over native expressions, and so it is computed below whatever functions Spark runs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+from eddyline import catalyst
+from eddyline.blocks.column_types import arrow_type
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.expressions import Argument, Call, Expression, calls_in, with_children
+from eddyline.planner.forecast.paid_blocks import PaidBlock
+from eddyline.planner.forecast.paid_calls import PaidCall, is_paid, over_columns
+from eddyline.quirks import arrow_columns
+from eddyline.quirks.collected_tables import collected
+from eddyline.reports.expected import Expected, roughly
+from eddyline.tasks.survey import NEEDED, KnownAnswers, SurveyBlock, known_answers, survey_command
+
+COUNTING_ERROR: Final = 0.01
+"""Relative standard error with which distinct arguments are counted: in one pass, without a
+shuffle of all of them."""
+
+KEY: Final = "key"
+
+_MOST_OF_ALL: Final = 0.7
+"""Where a sample would have this part of all arguments, it has all: then nothing is estimated."""
+
+_HASHES: Final = 1 << 64
+"""How many hashes there are; half of them are below 0."""
+
+Answers = Mapping[str, dict[bytes, tuple[pa.Array, str | None]]]
+"""What is known of each method of the driver's, by the keys of arguments."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaidUse:
+    """A paid call where it stands in a block."""
+
+    block: PaidBlock
+    paid: PaidCall
+
+    @property
+    def method(self) -> str:
+        """The name under which the server knows the function with these arguments."""
+        driver = self.block.block.functions[self.paid.call.function].driver
+        if driver is None:
+            raise AssertionError("a paid call is one of the driver's")
+        return driver.method
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The arguments of the block that are those of the call."""
+        return over_columns(self.paid.call) or ()
+
+    def of(self, call: Call) -> PaidUse:
+        """Return another call of the block, which is needed for this one."""
+        return PaidUse(self.block, PaidCall(call, ALL_ROWS, ALL_ROWS, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class CountedArguments:
+    """How many rows there are, and how many distinct arguments."""
+
+    rows: int
+    arguments: Expected
+
+
+@dataclass(frozen=True)
+class SampledArguments:
+    """Arguments of a sample: their hashes, rows, whether they are needed, and themselves.
+
+    ``arguments`` are columns of the types in which tasks send them.
+    """
+
+    keys: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    needed: npt.NDArray[np.bool_]
+    arguments: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        """Return how many arguments there are."""
+        return len(self.keys)
+
+    def values(self, places: Sequence[int]) -> list[tuple[object, ...]]:
+        """Return arguments as the driver reads them."""
+        chosen = pa.array(places, pa.int64())
+        columns = [column.take(chosen).to_pylist() for column in self.arguments]
+        return list(zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSlice:
+    """The arguments with the lowest hashes: a ``part`` of all; or only those with some ``keys``.
+
+    So each slice is in every larger one, and a call that was made for one is of use for others.
+    """
+
+    part: float = 1.0
+    keys: tuple[int, ...] | None = None
+
+    def holds(self, key: Column) -> Column | None:
+        """Return the condition for a hash; None where all are in it."""
+        if self.keys is not None:
+            return key.isin(list(self.keys))
+        if self.part >= 1.0:
+            return None
+        return key < F.lit(round(_HASHES * self.part) - _HASHES // 2)
+
+
+@dataclass
+class Surveys:
+    """Runs the jobs of one forecast; another ``salt`` makes another sample."""
+
+    spark: SparkSession
+    options: RoutingOptions
+    salt: int
+    _frames: dict[PaidBlock, DataFrame] = field(default_factory=dict)
+
+    def counted(self, uses: Sequence[PaidUse]) -> CountedArguments:
+        """Count the rows and distinct arguments of all uses of one function, natively."""
+        keys = _union([self._frame(use.block).select(self._key(use).alias(KEY)) for use in uses])
+        distinct = F.approx_count_distinct(KEY, COUNTING_ERROR).alias("distinct")
+        (row,) = keys.agg(F.count(F.lit(1)).alias("rows"), distinct).collect()
+        return CountedArguments(int(row["rows"]), roughly(float(row["distinct"]), COUNTING_ERROR))
+
+    def slice_of(self, counted: CountedArguments, wanted: int) -> SampleSlice:
+        """Return a slice with about so many arguments; all, where these are not many."""
+        part = max(1, wanted) / max(1.0, counted.arguments.likely)
+        return SampleSlice(part) if part < _MOST_OF_ALL else SampleSlice()
+
+    def sampled(
+        self, uses: Sequence[PaidUse], part: SampleSlice, answers: Answers, *, free: bool
+    ) -> SampledArguments:
+        """Return the arguments of a part, and which are needed.
+
+        Where that is asked ``free``, those that may be, whatever paid calls say.
+        """
+        frames = []
+        for use in uses:
+            condition = use.paid.free if free else use.paid.condition
+            frame = self._with_flag(use, part, condition, answers)
+            frames.append(frame.select(self._key(use).alias(KEY), _given(use), "needed"))
+        by_key = _union(frames).groupBy(KEY)
+        table = collected(
+            by_key.agg(
+                F.count(F.lit(1)).alias("rows"),
+                F.max("needed").alias("needed"),
+                F.first("given").alias("given"),
+            )
+        )
+        return _sampled(table, uses[0])
+
+    def pairs(
+        self, use: PaidUse, earlier: PaidCall, part: SampleSlice, answers: Answers
+    ) -> tuple[npt.NDArray[np.int64], SampledArguments]:
+        """Return which answers of an ``earlier`` call of its block a use may need.
+
+        For each pair of arguments of both, in a part of those of the use: the hash of the
+        use's, and the earlier ones; all of these are needed.
+        """
+        other = PaidUse(use.block, earlier)
+        frame = self._with_flag(use, part, earlier.condition, answers)
+        pairs = frame.where("needed").select(
+            self._key(use).alias("own"), self._key(other).alias(KEY), _given(other)
+        )
+        table = collected(
+            pairs.groupBy("own", KEY).agg(
+                F.count(F.lit(1)).alias("rows"),
+                F.lit(True).alias("needed"),  # noqa: FBT003 - SQL's TRUE
+                F.first("given").alias("given"),
+            )
+        )
+        own = table.column("own").combine_chunks().to_numpy(zero_copy_only=False)
+        return own, _sampled(table, other)
+
+    def _key(self, use: PaidUse) -> Column:
+        columns = (F.col(f"a{n}") for n in use.columns)
+        return F.xxhash64(*columns, F.lit(self.salt))
+
+    def _frame(self, block: PaidBlock) -> DataFrame:
+        """Return the rows below a block, with its arguments as columns."""
+        frame = self._frames.get(block)
+        if frame is None:
+            items = [catalyst.named(each, f"a{n}") for n, each in enumerate(block.arguments)]
+            plan = catalyst.projected(items, block.base)
+            frame = self._frames[block] = catalyst.dataframe_over(self.spark, plan)
+        return frame
+
+    def _with_flag(
+        self, use: PaidUse, part: SampleSlice, condition: Expression, answers: Answers
+    ) -> DataFrame:
+        """Return the rows of a part of a use's arguments, with whether a condition may hold."""
+        frame = self._frame(use.block)
+        chosen = part.holds(self._key(use))
+        if chosen is not None:
+            frame = frame.where(chosen)
+        if condition == ALL_ROWS:
+            return frame.withColumn("needed", F.lit(True))  # noqa: FBT003 - SQL's TRUE
+        survey, columns = survey_of(use.block, condition, answers, self.options)
+        plan = catalyst.analyzed_plan(frame)
+        attributes = catalyst.outputs(plan)
+        call = catalyst.python_call(
+            name="forecast",
+            command=survey_command(survey),
+            like=[use.block.environment],
+            return_type=NEEDED.json(),
+            arguments=[attributes[n] for n in columns] or (catalyst.literal_true(),),
+            kind=arrow_columns.BY_TASK,
+        )
+        needed = catalyst.new_attribute("needed", call)
+        flagged = catalyst.arrow_evaluation(call, needed, arrow_columns.BY_TASK, plan)
+        return catalyst.dataframe_over(self.spark, flagged)
+
+
+def survey_of(
+    paid: PaidBlock, condition: Expression, answers: Answers, options: RoutingOptions
+) -> tuple[SurveyBlock, tuple[int, ...]]:
+    """Return what evaluates a condition of a block, and the arguments of the block that it takes.
+
+    Paid calls in it have the answers that are known.
+    """
+    block = paid.block
+    columns = tuple(sorted({node.index for node in condition.walk() if isinstance(node, Argument)}))
+    numbers = sorted({call.function for call in calls_in(condition)})
+
+    def placed(expression: Expression) -> Expression:
+        if isinstance(expression, Argument):
+            return Argument(columns.index(expression.index), expression.type)
+        over = with_children(expression, placed)
+        if isinstance(over, Call):
+            return Call(numbers.index(over.function), over.arguments, over.type)
+        return over
+
+    functions = tuple(block.functions[n] for n in numbers)
+    known: list[KnownAnswers | None] = []
+    for function in functions:
+        driver = function.driver
+        known.append(
+            None
+            if driver is None
+            else known_answers(function, block.settings, answers.get(driver.method, {}))
+        )
+    survey = SurveyBlock(placed(condition), functions, tuple(known), block.settings, options)
+    return survey, columns
+
+
+def unforeseen(use: PaidUse) -> str:
+    """Return why a call's arguments cannot be sampled; empty where they can."""
+    if over_columns(use.paid.call) is None:
+        paid = any(is_paid(use.block.block, call) for call in calls_in(use.paid.call)[:-1])
+        whose = "another paid function" if paid else "a Python function"
+        return f"its arguments are made by {whose}"
+    if any(over_columns(call) is None for call in use.paid.before):
+        return "it depends on answers for arguments that a Python function makes"
+    return ""
+
+
+def _given(use: PaidUse) -> Column:
+    columns = [F.col(f"a{n}").alias(f"g{place}") for place, n in enumerate(use.columns)]
+    return F.struct(*columns).alias("given")
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    return functools.reduce(DataFrame.union, frames)
+
+
+def _sampled(table: pa.Table, use: PaidUse) -> SampledArguments:
+    function = use.block.block.functions[use.paid.call.function]
+    zone = use.block.block.settings.time_zone
+    given = table.column("given").combine_chunks()
+    if isinstance(given, pa.ChunkedArray):
+        given = pa.concat_arrays(given.chunks)
+    kinds = [arrow_type(kind, zone) for kind in function.argument_types]
+    arguments = tuple(
+        column.cast(kind) for column, kind in zip(given.flatten(), kinds, strict=True)
+    )
+
+    def numbers(name: str) -> npt.NDArray[np.int64]:
+        column = table.column(name).combine_chunks()
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    return SampledArguments(
+        numbers(KEY), numbers("rows"), numbers("needed").astype(np.bool_), arguments
+    )
