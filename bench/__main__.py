@@ -15,6 +15,7 @@ import bench.enabling
 import bench.engine_joins.benchmark
 import bench.first_use.benchmark
 import bench.flights
+import bench.forecast.benchmark
 import bench.growth.benchmark
 import bench.kept.benchmark
 import bench.kept.stores
@@ -48,6 +49,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "remembering": bench.remembering.benchmark.main,
     "realistic": bench.realistic.benchmark.main,
     "flights": bench.flights.main,
+    "forecast": bench.forecast.benchmark.main,
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
     "first": bench.first_use.benchmark.main,

@@ -16,6 +16,10 @@ DEVIATIONS: Final = 1.959964
 """Standard deviations to each side in which a normal value lies 19 times of 20."""
 
 
+ROUNDING: Final = 1e-9
+"""Part of a number that sums in another order may differ by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """A number that is not known yet: what is ``likely``, and the interval around it."""
@@ -34,8 +38,9 @@ class Expected:
         return Expected(self.low * factor, self.likely * factor, self.high * factor)
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies in the interval."""
-        return self.low <= value <= self.high
+        """Whether a value lies in the interval; sums of floats may miss its ends by a trifle."""
+        trifle = ROUNDING * abs(self.likely)
+        return self.low - trifle <= value <= self.high + trifle
 
     def between(self, least: float, most: float) -> Expected:
         """Return it with nothing below ``least`` or above ``most``."""

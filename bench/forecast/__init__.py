@@ -1,0 +1,1 @@
+"""Forecasts of paid calls, against what the queries then call and pay."""
