@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,11 @@ def passing(share: float, *salt: object) -> Callable[..., Any]:
 def score(name: str, **more: Any) -> PaidService:  # noqa: ANN401 - as PaidService takes them
     """Return a service that scores its arguments from 0 to 1."""
     return PaidService(name, lambda *values: chance(name, *values), **more)
+
+
+def _answered(frame: DataFrame) -> None:
+    """Have the calls of a query made, and kept."""
+    eddyline.adapt(frame).collect()
 
 
 def workloads(spark: SparkSession, folder: Path) -> Iterator[Workload]:
@@ -145,9 +151,7 @@ def workloads(spark: SparkSession, folder: Path) -> Iterator[Workload]:
         "a third is kept",
         t.where(passing(0.6)("own") & (kept("text") > 0.5)),
         (one,),
-        lambda kept=kept: eddyline.adapt(
-            t.where(F.col("text") < "text 4").select(kept("text"))
-        ).collect(),
+        partial(_answered, t.where(F.col("text") < "text 4").select(kept("text"))),
     )
     one = score("one")
     halves = one.function(keep=folder / "halves", version="1")
@@ -155,9 +159,7 @@ def workloads(spark: SparkSession, folder: Path) -> Iterator[Workload]:
         "values above a native filter, half kept",
         t.where("size < 400").select("own", halves("author", "day")),
         (one,),
-        lambda halves=halves: eddyline.adapt(
-            t.where("size < 400 AND day < 180").select(halves("author", "day"))
-        ).collect(),
+        partial(_answered, t.where("size < 400 AND day < 180").select(halves("author", "day"))),
     )
     one, two = score("one"), score("two")
     f, g = one.function(), two.function()

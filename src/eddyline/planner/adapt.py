@@ -51,11 +51,15 @@ CALLS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """What ``adapt`` made of a plan; ``dropped`` are filters that Spark loses and this keeps."""
+    """What ``adapt`` made of a plan, which was ``given``.
+
+    ``dropped`` are filters that Spark loses and this keeps.
+    """
 
     rewriting: Rewriting
     dropped: tuple[str, ...]
     fused: tuple[Fused, ...] = ()
+    given: catalyst.Plan | None = None
 
 
 # With the DataFrames that adapt returned: their own plans tell less well what was left, since
@@ -151,7 +155,7 @@ def adapt(
     operating_of(classic.sparkSession.sparkContext).begin()
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
     registry.note_adapted(run, adapted, tuple((left.text, left.why) for left in rewriting.left))
-    _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run))
+    _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run), plan)
     return adapted
 
 
@@ -313,7 +317,7 @@ def explain(
             streaming=streaming,
             fixes_the_clock=streaming and catalyst.reads_the_clock(classic),
         )
-        adapting = Adapting(rewriting, catalyst.dropped_filters(plan))
+        adapting = Adapting(rewriting, catalyst.dropped_filters(plan), given=plan)
         made = _blocks_in(rewriting.plan, registry) if rewriting.changed else ()
         joins = (block for block, _ in made if isinstance(block, JoinBlock))
         there = {block.identity for block, _ in running}
@@ -329,7 +333,7 @@ def explain(
         tuple(map(explained, claimable)),
         adapting.rewriting.left,
         adapting.dropped,
-        None if calls is None else _forecast(spark, plan, registry, calls),
+        None if calls is None else _forecast(spark, plan, adapting.given, registry, calls),
     )
 
 
@@ -344,17 +348,23 @@ def calls_for_price(price: bool | int) -> int | None:  # noqa: FBT001 - as it is
     return whole_number(price, "price", 0)
 
 
-def _forecast(spark: SparkSession, plan: catalyst.Plan, registry: Registry, calls: int) -> Forecast:
+def _forecast(
+    spark: SparkSession,
+    plan: catalyst.Plan,
+    given: catalyst.Plan | None,
+    registry: Registry,
+    calls: int,
+) -> Forecast:
     def made(command: bytes) -> Block | None:
         known = registry.made(command)
         return None if known is None else known[0]
 
     # Only users of concurrent functions have what this needs.
-    from eddyline.planner.forecast.forecasting import forecast_of  # noqa: PLC0415
+    from eddyline.planner.forecast.forecasting import Foreseen, forecast_of  # noqa: PLC0415
 
-    return forecast_of(
-        spark, plan, made, lookup_tables_of(spark.sparkContext), registry.next_run(), calls
-    )
+    zone = session_settings(spark).time_zone
+    query = Foreseen(spark, plan, given, made, table_of_session(spark), zone)
+    return forecast_of(query, lookup_tables_of(spark.sparkContext), registry.next_run(), calls)
 
 
 def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:

@@ -102,6 +102,10 @@ class LookupTables:
         """Let tasks ask for a method by a name, as long as somebody keeps it."""
         self._methods[name] = method
 
+    def method(self, name: str) -> Method | None:
+        """Return what is served under a name; None where nobody keeps it any more."""
+        return self._methods.get(name)
+
     @property
     def server(self) -> LookupServer:
         """The server; it starts now if it has not yet."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from eddyline.asking.function_method import FunctionMethod
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.price import Books, Spending
+from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import ERROR, STOP, VALUE
 from eddyline.errors import CostError
 from eddyline.keeping.key_bytes import key_of
@@ -32,6 +33,8 @@ class AskedSample:
     _new: dict[str, set[bytes]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     """Why no more is asked of a method."""
+    _begun: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """What the very first call of a method took, which may load a model or open a ledger."""
 
     def known(self) -> Answers:
         """Return all answers so far."""
@@ -41,6 +44,14 @@ class AskedSample:
         """Return what the calls of a function have come to."""
         total = self.books.total(self.job)
         return total.get(method.number, Spending(method.name, method.price.unit))
+
+    def seconds_a_call(self, name: str, method: FunctionMethod) -> float | None:
+        """Return the seconds of a call, but for the first where there are others; None of none."""
+        spending = self.spending(method)
+        seconds, calls = self._begun.get(name, (0.0, 0))
+        if spending.calls > calls:
+            return (spending.seconds - seconds) / (spending.calls - calls)
+        return spending.seconds / spending.calls if spending.calls else None
 
     def left(self, name: str, method: FunctionMethod) -> int:
         """Return how many more calls may be made of a function."""
@@ -96,7 +107,14 @@ class AskedSample:
             raise AssertionError("more calls than may be made")
         new = self._new.setdefault(name, set())
         new.update(key for key, pays in zip(wanted, paid, strict=True) if pays)
-        found = self.server.ask(self.job, name, list(wanted.values())) if wanted else []
+        found: list[Found | BaseException] = []
+        left = list(wanted.values())
+        if left and name not in self._begun:
+            found += self.server.ask(self.job, name, [left.pop(0)])
+            spending = self.spending(method)
+            self._begun[name] = spending.seconds, spending.calls
+        if left:
+            found += self.server.ask(self.job, name, left)
         for key, answer in zip(wanted, found, strict=True):
             if isinstance(answer, BaseException):
                 self.ended[name] = str(answer)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -29,6 +28,8 @@ from eddyline.expressions.terms import expression_of
 from eddyline.planner.declare.concurrent_functions import method_called
 from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.forecast.asked_sample import AskedSample, amounts
+from eddyline.planner.forecast.growing_sample import as_large_as_pays
+from eddyline.planner.forecast.lookup_forecast import lookups_in
 from eddyline.planner.forecast.paid_blocks import Made, PaidBlock, UnreadBlock, paid_blocks
 from eddyline.planner.forecast.paid_calls import (
     PaidCall,
@@ -47,21 +48,12 @@ from eddyline.planner.forecast.surveys import (
     Surveys,
     unforeseen,
 )
+from eddyline.planner.rewrite.block_walk import TableOf
 from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly, mean, product, share
 from eddyline.reports.forecast import CallForecast, Forecast, Measured, hours
 
 PROBES: Final = 8
 """Calls by which the seconds of a call are measured, where nothing else tells them."""
-
-LEAST_ARGUMENTS: Final = 200
-"""Arguments of the first sample, by which is measured what a larger one takes."""
-
-MOST_ARGUMENTS: Final = 5_000
-"""Arguments that are sampled where free predicates are cheap: an interval of 5 % at a share of a
-quarter."""
-
-SECONDS: Final = 8.0
-"""Seconds that the larger sample of a function may take."""
 
 OTHERWISE: Final = 0.1
 """Part of the rows that are taken to pass rival paid terms in another order than the best one.
@@ -69,12 +61,6 @@ OTHERWISE: Final = 0.1
 An eddy tries the others, and goes on with them as soon as they have become cheaper: an argument
 that was answered costs nothing any more. `make bench ARGS=forecast` saw 0.07 and 0.7.
 """
-
-_STEPS: Final = 3
-"""Samples that are taken at the most, each larger than the one before."""
-
-_STEP: Final = 5
-"""How much larger the second one is."""
 
 _SALTS: Final = 1 << 31
 
@@ -127,7 +113,6 @@ class _Found:
     calls: Expected
     known: float
     money: Expected | None
-    seconds: Expected | None
     notes: list[str]
 
 
@@ -192,8 +177,8 @@ class Forecasting:
             decided = self._decided([use], self._sampled([use]), part=0.5)
             if decided.looked_at:
                 method = self._method(use)
-                spending = self.asked.spending(method)
-                seconds = spending.seconds / max(1, spending.calls) / method.limits.max_in_flight
+                each = self.asked.seconds_a_call(use.method, method) or 0.0
+                seconds = each / method.limits.max_in_flight
                 dropped = 1 - len(decided.needed) / len(decided.looked_at)
                 ranks[number] = dropped / max(seconds, 1e-6)
         return ranks
@@ -219,6 +204,7 @@ class Forecasting:
         if needed.why_not:
             notes.append(needed.why_not)
         open_, known = needed.places, needed.known
+        self._probe(name, method, free.sample, open_)
         return _Found(
             uses,
             method,
@@ -226,7 +212,6 @@ class Forecasting:
             calls,
             known,
             self._money(method, free.sample, open_, calls, notes),
-            self._seconds(name, method, free.sample, open_),
             notes,
         )
 
@@ -277,12 +262,12 @@ class Forecasting:
             left = max(0.0, calls.likely - made)
             money = None if money is None else money.times(left / calls.likely)
             calls = Expected(max(0.0, calls.low - made), left, max(0.0, calls.high - made))
-        seconds = exactly(spending.seconds / spending.calls) if spending.calls else found.seconds
+        each = self.asked.seconds_a_call(name, method)
         took, limit = hours(
             calls.times(1 / max(1, method.batch)),
             method.limits.rate,
             method.limits.max_in_flight,
-            seconds,
+            None if each is None else exactly(each),
         )
         if name in self.asked.ended:
             found.notes.append(f"no more was asked for: {self.asked.ended[name]}")
@@ -314,35 +299,17 @@ class Forecasting:
         if key in self._free:
             return self._free[key]
         counted = self.surveys.counted(uses)
-        part, sample = self._as_large_as_pays(uses, counted)
+        part, sample = as_large_as_pays(
+            counted,
+            self.asked.most,
+            lambda part: self.surveys.sampled(uses, part, {}, free=True),
+            len,
+        )
         whole = exactly(float(len(sample))) if part == SampleSlice() else counted.arguments
         order = np.argsort(sample.keys, kind="stable")
         candidates = tuple(int(place) for place in order if sample.needed[place])
         self._free[key] = _Free(counted, part, sample, whole, candidates)
         return self._free[key]
-
-    def _as_large_as_pays(
-        self, uses: Sequence[PaidUse], counted: CountedArguments
-    ) -> tuple[SampleSlice, SampledArguments]:
-        """Return the largest sample that some seconds allow, going by smaller ones."""
-        sizes, seconds = list[int](), list[float]()
-        wanted = max(self.asked.most, LEAST_ARGUMENTS)
-        while True:
-            part = self.surveys.slice_of(counted, wanted)
-            began = time.perf_counter()
-            sample = self.surveys.sampled(uses, part, {}, free=True)
-            sizes.append(len(sample))
-            seconds.append(time.perf_counter() - began)
-            if part == SampleSlice() or wanted >= MOST_ARGUMENTS or len(sizes) == _STEPS:
-                return part, sample
-            if len(sizes) == 1:  # it has started workers and loaded models
-                larger = wanted * _STEP if seconds[0] < 2 * SECONDS else wanted
-            else:
-                each = (seconds[1] - seconds[0]) / max(1, sizes[1] - sizes[0])
-                larger = int(SECONDS / each) if each > 0 else MOST_ARGUMENTS
-            if larger < 2 * wanted:
-                return part, sample
-            wanted = min(larger, MOST_ARGUMENTS)
 
     def _decided(self, uses: Sequence[PaidUse], free: _Free, part: float = 1.0) -> _Decided:
         """Ask for what decides on candidates: on as many as a part of the calls allows."""
@@ -407,17 +374,15 @@ class Forecasting:
             return None
         return product(calls, mean(each, calls.likely))
 
-    def _seconds(
+    def _probe(
         self, name: str, method: FunctionMethod, sample: SampledArguments, places: Sequence[int]
-    ) -> Expected | None:
-        """Return the seconds of a call: of those made now, or before; else a few are made."""
-        spending = self.asked.spending(method)
-        if not spending.calls:
-            probes = min(PROBES * max(1, method.batch), self.asked.left(name, method), len(places))
-            if probes:
-                self.asked.ask(name, method, sample, places[:probes])
-                spending = self.asked.spending(method)
-        return exactly(spending.seconds / spending.calls) if spending.calls else None
+    ) -> None:
+        """Make a few calls, which tell what a call takes, where none was made."""
+        if self.asked.spending(method).calls:
+            return
+        probes = min(PROBES * max(1, method.batch), self.asked.left(name, method), len(places))
+        if probes:
+            self.asked.ask(name, method, sample, places[:probes])
 
 
 def _affordable(
@@ -456,20 +421,31 @@ def _text_of(uses: Sequence[PaidUse]) -> str:
     return ", ".join(dict.fromkeys(texts))
 
 
-def forecast_of(
-    spark: SparkSession,
-    plan: Plan,
-    made: Made,
-    tables: LookupTables,
-    run: int,
-    calls: int,
-) -> Forecast:
-    """Return what a plan with eddies in it will ask at the driver; ``calls`` may be made for it."""
-    blocks = list(paid_blocks(plan, made))
-    if not blocks:
-        return Forecast(())
-    options = RoutingOptions(run=run)
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """A query whose price is asked for: its plan before it was rewritten, if known, and after."""
+
+    spark: SparkSession
+    rewritten: Plan
+    given: Plan | None
+    made: Made
+    table_of: TableOf | None
+    time_zone: str
+
+
+def forecast_of(query: Foreseen, tables: LookupTables, run: int, calls: int) -> Forecast:
+    """Return what a query will ask at the driver; ``calls`` of each function may be made for it."""
     salt = random.SystemRandom().randrange(_SALTS)
-    surveys = Surveys(spark, options, salt)
-    asked = AskedSample(tables.server, tables.books, f"{run}/forecast", calls)
-    return Forecasting(surveys, asked).of(blocks)
+    job = f"{run}/forecast"
+    blocks = list(paid_blocks(query.rewritten, query.made))
+    surveys = Surveys(query.spark, RoutingOptions(run=run), salt)
+    found = Forecast(())
+    if blocks:
+        asked = AskedSample(tables.server, tables.books, job, calls)
+        found = Forecasting(surveys, asked).of(blocks)
+    if query.table_of is None or query.given is None:
+        return found
+    lookups, missing = lookups_in(
+        query.spark, query.given, query.table_of, tables, job, salt, query.time_zone, calls
+    )
+    return Forecast((*lookups, *found.functions), (*missing, *found.missing))

@@ -93,7 +93,7 @@ def _asks_somewhere(plan: Plan, made: Made) -> bool:
             block = made(catalyst.pickled_function(function).command)
             if block is not None and (block.server is not None):
                 return True
-    parts = (*catalyst.children(plan), *catalyst.subqueries(plan))
+    parts = (*catalyst.children(plan), *catalyst.subqueries(plan), *catalyst.cached(plan))
     return any(_asks_somewhere(part, made) for part in parts)
 
 

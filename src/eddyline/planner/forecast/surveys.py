@@ -79,6 +79,12 @@ class CountedArguments:
     arguments: Expected
 
 
+def slice_with(counted: CountedArguments, wanted: int) -> SampleSlice:
+    """Return a slice with about so many arguments; all, where these are not many."""
+    part = max(1, wanted) / max(1.0, counted.arguments.likely)
+    return SampleSlice(part) if part < _MOST_OF_ALL else SampleSlice()
+
+
 @dataclass(frozen=True)
 class SampledArguments:
     """Arguments of a sample: their hashes, rows, whether they are needed, and themselves.
@@ -136,11 +142,6 @@ class Surveys:
         distinct = F.approx_count_distinct(KEY, COUNTING_ERROR).alias("distinct")
         (row,) = keys.agg(F.count(F.lit(1)).alias("rows"), distinct).collect()
         return CountedArguments(int(row["rows"]), roughly(float(row["distinct"]), COUNTING_ERROR))
-
-    def slice_of(self, counted: CountedArguments, wanted: int) -> SampleSlice:
-        """Return a slice with about so many arguments; all, where these are not many."""
-        part = max(1, wanted) / max(1.0, counted.arguments.likely)
-        return SampleSlice(part) if part < _MOST_OF_ALL else SampleSlice()
 
     def sampled(
         self, uses: Sequence[PaidUse], part: SampleSlice, answers: Answers, *, free: bool
@@ -281,10 +282,14 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
 def _sampled(table: pa.Table, use: PaidUse) -> SampledArguments:
     function = use.block.block.functions[use.paid.call.function]
     zone = use.block.block.settings.time_zone
+    return sampled_table(table, [arrow_type(kind, zone) for kind in function.argument_types])
+
+
+def sampled_table(table: pa.Table, kinds: Sequence[pa.DataType]) -> SampledArguments:
+    """Return arguments, of these types, as a job has collected them."""
     given = table.column("given").combine_chunks()
     if isinstance(given, pa.ChunkedArray):
         given = pa.concat_arrays(given.chunks)
-    kinds = [arrow_type(kind, zone) for kind in function.argument_types]
     arguments = tuple(
         column.cast(kind) for column, kind in zip(given.flatten(), kinds, strict=True)
     )
@@ -293,6 +298,5 @@ def _sampled(table: pa.Table, use: PaidUse) -> SampledArguments:
         column = table.column(name).combine_chunks()
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    return SampledArguments(
-        numbers(KEY), numbers("rows"), numbers("needed").astype(np.bool_), arguments
-    )
+    needed = numbers("needed").astype(np.bool_)
+    return SampledArguments(numbers(KEY), numbers("rows"), needed, arguments)
