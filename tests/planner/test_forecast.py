@@ -88,7 +88,7 @@ def test_a_small_query_is_forecast_exactly(spark: SparkSession) -> None:
     assert found.money == exactly(25)
     (function,) = found.functions
     assert (function.arguments, function.rows) == (exactly(100), 400)
-    assert "paid((id % 100)): 50 calls; 25 USD" in str(eddyline.explain(query, price=0))
+    assert "paid((id % 100)): 50 calls, 25 USD" in str(eddyline.explain(query, price=0))
 
 
 def test_a_sample_is_near_what_the_query_calls(numbers: DataFrame) -> None:

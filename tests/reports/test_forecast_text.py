@@ -26,8 +26,8 @@ SCORE = CallForecast(
 
 def test_a_forecast_says_what_it_was_measured_on() -> None:
     assert str(Forecast((SCORE,), ("other: it is made by a join",))) == (
-        "score(text): 12,400 calls (11,800 to 13,000); 24.8 USD (23.6 to 26); "
-        "1.72 h (1.64 to 1.81) at 2 calls a second\n"
+        "score(text): 12,400 calls (11,800 to 13,000), 24.8 USD (23.6 to 26)\n"
+        "  1.72 h (1.64 to 1.81) at 2 calls a second\n"
         "  of about 17,200 distinct arguments in 40,000 rows; 25 % of those needed are kept\n"
         "  measured on 4,000 arguments in 9,300 rows, with 8 calls for 0.016 USD, whose answers "
         "are kept\n"
@@ -49,7 +49,7 @@ def test_sums_are_of_all_functions() -> None:
     assert both.calls == Expected(11_900, 12_500, 13_100)
     assert both.money == SCORE.money
     assert both.seconds == SCORE.seconds
-    assert "In all: 12,500 calls (11,900 to 13,100); 24.8 USD (23.6 to 26); 1.72 h" in str(both)
+    assert "In all: 12,500 calls (11,900 to 13,100), 24.8 USD (23.6 to 26), 1.72 h" in str(both)
 
 
 def test_money_of_two_units_is_not_added() -> None:

@@ -93,9 +93,9 @@ class Spending:
     ``values`` are distinct arguments that it was asked for, ``calls`` how often the function
     was called for them, tries again included, and ``failures`` the values that it did not get.
     ``kept`` are further arguments whose values a ledger had, which had cost as much as was
-    ``saved``. ``refusals`` are calls that were
-    refused for quota, which are none of the calls, and ``waited`` the seconds in which none was let
-    through for that; answers took so many ``tokens``.
+    ``saved``. ``seconds`` were spent in the function, and not on waiting for limits. ``refusals``
+    are calls that were refused for quota, which are none of the calls, and ``waited`` the seconds
+    in which none was let through for that; answers took so many ``tokens``.
     """
 
     name: str

@@ -60,15 +60,14 @@ class CallForecast:
 
     def lines(self) -> tuple[str, ...]:
         """Return it as lines of text."""
-        parts = [f"{self.function}: {_calls(self.calls)}"]
+        first = f"{self.function}: {_calls(self.calls)}"
         if self.money is not None:
-            parts.append(_money(self.money, self.unit))
-        if self.seconds is not None:
-            parts.append(f"{_time(self.seconds)} {self.limit}")
+            first = f"{first}, {_money(self.money, self.unit)}"
         kept = f"; {_percent(self.known)} of those needed are kept" if self.known else ""
         rows = counted(self.rows, "row")
         lines = [
-            "; ".join(parts),
+            first,
+            *([] if self.seconds is None else [f"  {_time(self.seconds)} {self.limit}"]),
             f"  of {_about(self.arguments)} distinct arguments in {rows}{kept}",
             f"  measured on {self._measured()}",
         ]
@@ -176,7 +175,7 @@ class Forecast:
             parts += [_money(cost, unit) for unit, cost in self.costs.items()]
             if self.seconds is not None:
                 parts.append(_time(self.seconds))
-            lines.append(f"In all: {'; '.join(parts)}")
+            lines.append(f"In all: {', '.join(parts)}")
         lines += [f"No forecast: {why}" for why in self.missing]
         return "\n".join(lines) or "Nothing is asked at the driver."
 

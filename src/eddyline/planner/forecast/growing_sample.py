@@ -20,6 +20,9 @@ Of which a quarter is needed: an interval of 5 % to each side.
 SECONDS: Final = 8.0
 """Seconds that the last sample of a function may take, going by those before it."""
 
+_BEGINNING: Final = 30.0
+"""Seconds of the first sample up to which there is a second one."""
+
 _STEPS: Final = 3
 """Samples that are taken at the most, each larger than the one before."""
 
@@ -52,7 +55,7 @@ def as_large_as_pays(
         if part == SampleSlice() or wanted >= MOST_ARGUMENTS or len(sizes) == _STEPS:
             return part, sample
         if len(sizes) == 1:
-            larger = wanted * _STEP if seconds[0] < 2 * SECONDS else wanted
+            larger = wanted * _STEP if seconds[0] < _BEGINNING else wanted
         else:
             each = (seconds[1] - seconds[0]) / max(1, sizes[1] - sizes[0])
             larger = int(SECONDS / each) if each > 0 else MOST_ARGUMENTS

@@ -75,10 +75,10 @@ def _forecast(surveys: LookupSurveys, tables: LookupTables, job: str, most: int)
     calls = product(whole, share(len(open_), among, whole.likely))
     if use.base is not use.rows:
         calls = Expected(calls.low, calls.likely, min(calls.high + EARLY, whole.high))
-    made, seconds = _probed(tables, job, use, sample, open_[: min(PROBES, most)])
+    rate = method.limits.rate if isinstance(method, AccessMethod) else None
+    made, seconds = _probed(tables, job, use, sample, open_[: min(PROBES, most)], rate)
     if kept is not None:
         calls = Expected(*(max(0.0, end - made) for end in (calls.low, calls.likely, calls.high)))
-    rate = method.limits.rate if isinstance(method, AccessMethod) else None
     requests = calls.times(1 / max(1, use.way.keys_per_call))
     took, limit = hours(requests, rate, use.way.width, seconds)
     return CallForecast(
@@ -94,7 +94,12 @@ def _forecast(surveys: LookupSurveys, tables: LookupTables, job: str, most: int)
 
 
 def _probed(
-    tables: LookupTables, job: str, use: LookupUse, sample: SampledArguments, places: list[int]
+    tables: LookupTables,
+    job: str,
+    use: LookupUse,
+    sample: SampledArguments,
+    places: list[int],
+    rate: float | None,
 ) -> tuple[int, Expected | None]:
     """Look some keys up; return for how many that was done, and the seconds of a request."""
     if not places:
@@ -104,6 +109,9 @@ def _probed(
     server.ask(job, name, values[:1])  # which may open a connection
     before = server.totals(job)[name].calls
     found = server.ask(job, name, values[1:])
-    seconds = sum(each.seconds for each in found if not isinstance(each, BaseException))
+    took = [each.seconds for each in found if not isinstance(each, BaseException)]
     requests = server.totals(job)[name].calls - before
+    if rate is not None and requests == len(took) > 0:  # all but the first waited for their turn
+        return len(places), exactly(min(took))
+    seconds = sum(took)
     return len(places), exactly(seconds / requests) if requests and seconds else None
