@@ -261,3 +261,22 @@ def test_keys_of_a_lookup_table_are_forecast(numbers: DataFrame, spark: SparkSes
     both = forecast(adapted.select(above.column("w")), price=0)
     assert above.asked == []
     assert both.missing[0].startswith("above: which rows come to it depends on answers below")
+
+
+def test_of_many_rows_some_are_looked_at(spark: SparkSession) -> None:
+    paid = Paid("paid", lambda k: k)
+    many = spark.range(0, 200_000, 1, 4).selectExpr("id", "id % 20 AS k")
+    seldom = F.udf(lambda number: number % 1_000 in {3, 4, 505}, BooleanType())
+    query = many.where(seldom("id") & (paid.column("k") > 30))
+    found = forecast(query, price=0)
+    assert found.functions[0].arguments == exactly(20)
+    assert found.functions[0].measured.rows < 100_000
+    assert found.calls == exactly(3)  # each was seen more than once
+
+
+def test_what_fails_ends_no_explanation(spark: SparkSession) -> None:
+    paid, other = Paid("paid", len), Paid("other", lambda k: k)
+    rows = spark.range(10).selectExpr("id", "map(id, id) AS m")
+    found = forecast(rows.select(paid.column("m"), other.column("id")), price=0)
+    assert named(found) == ["other"]
+    assert found.missing[0].startswith("paid: ")

@@ -106,8 +106,17 @@ def test_what_is_no_interval_is_refused() -> None:
         Expected(2.0, 1.0, 3.0)
 
 
-def test_kinds_seen_once_tell_of_kinds_that_were_not_seen() -> None:
-    chance = np.random.default_rng(10)
-    counts = np.bincount(chance.integers(0, 500, 600), minlength=500)
-    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
-    assert unseen(once, twice, 500) == pytest.approx((counts == 0).sum(), rel=0.3)
+@pytest.mark.parametrize("each", [0.3, 2.0, 20.0])
+def test_kinds_seen_once_tell_of_kinds_that_were_not_seen(each: float) -> None:
+    chance, part, held = np.random.default_rng(10), 0.1, 0
+    for _ in range(200):
+        there = chance.poisson(each, 300)
+        seen = chance.binomial(there, part)
+        none = seen == 0
+        more = unseen(int((seen == 1).sum()), int(none.sum()), part)
+        held += more.holds(float((there[none] > 0).sum()))
+    assert held >= 0.95 * 200
+
+
+def test_kinds_that_are_all_or_nothing_are_all_seen() -> None:
+    assert unseen(0, 150, 0.1) == exactly(0.0)

@@ -160,12 +160,20 @@ def total(parts: Iterable[Expected]) -> Expected:
     return Expected(max(0.0, likely - down), likely, likely + up)
 
 
-def unseen(once: int, twice: int, most: int) -> float:
-    """Return how many kinds a sample has not met, of which it has met some once, some twice.
+def unseen(once: int, none: int, part: float) -> Expected:
+    """Return how many kinds of which nothing was seen have something in what was not looked at.
 
-    Chao's estimate (1987), which is rather low; ``most`` is how many there may be.
+    A ``part`` of everything was looked at, and had one thing of so many kinds, and of ``none``
+    nothing. If these are alike, each has more at the rate at which it was seen; if not, fewer of
+    them do. They are at most as many as would turn up if each further part had as many new kinds as
+    this one had of which there was one (Good, 1953).
 
-    >>> unseen(10, 4, 100), unseen(10, 4, 3), unseen(0, 4, 100)
-    (9.0, 3, 0.0)
+    >>> unseen(0, 40, 0.1), unseen(4, 40, 1.0)
+    (Expected(low=0.0, likely=0.0, high=0.0), Expected(low=0.0, likely=0.0, high=0.0))
     """
-    return min(once * (once - 1) / (2 * (twice + 1)), most)
+    further = 1 / part - 1
+    if not once or not none or further <= 0:
+        return NONE_AT_ALL
+    likely = none * -math.expm1(-once / (once + none) * further)
+    most = min(float(none), (once + DEVIATIONS * math.sqrt(once) + 1) * further)
+    return Expected(0.0, min(likely, most), most)

@@ -23,16 +23,21 @@ from eddyline.asking.function_method import FunctionMethod
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.catalyst import Plan
 from eddyline.errors import CostError
-from eddyline.expressions import Call, calls_in, render
+from eddyline.expressions import calls_in, render
 from eddyline.expressions.terms import expression_of
 from eddyline.planner.declare.concurrent_functions import method_called
 from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.forecast.asked_sample import AskedSample, amounts
 from eddyline.planner.forecast.growing_sample import as_large_as_pays
 from eddyline.planner.forecast.lookup_forecast import lookups_in
-from eddyline.planner.forecast.paid_blocks import Made, PaidBlock, UnreadBlock, paid_blocks
+from eddyline.planner.forecast.paid_blocks import (
+    Made,
+    PaidBlock,
+    UnreadBlock,
+    names_in,
+    paid_blocks,
+)
 from eddyline.planner.forecast.paid_calls import (
-    PaidCall,
     conjunction,
     is_paid,
     order_of_terms,
@@ -41,15 +46,17 @@ from eddyline.planner.forecast.paid_calls import (
     terms_of_block,
 )
 from eddyline.planner.forecast.surveys import (
+    FAILURES,
     CountedArguments,
     PaidUse,
     SampledArguments,
     SampleSlice,
     Surveys,
+    first_line,
     unforeseen,
 )
 from eddyline.planner.rewrite.block_walk import TableOf
-from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly, mean, product, share
+from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly, mean, product, share, unseen
 from eddyline.reports.forecast import CallForecast, Forecast, Measured, hours
 
 PROBES: Final = 8
@@ -72,13 +79,34 @@ class _Free:
     counted: CountedArguments
     part: SampleSlice
     sample: SampledArguments
+    among: int
     whole: Expected
     candidates: tuple[int, ...]
 
     @property
     def share(self) -> Expected:
         """The part of all arguments that may be needed."""
-        return share(len(self.candidates), len(self.sample), self.whole.likely)
+        return self.share_of(len(self.candidates))
+
+    def share_of(self, found: int) -> Expected:
+        """Return the part of all arguments that so many of the candidates are.
+
+        Where some of the rows were looked at, others may need further arguments.
+        """
+        part = share(found, self.among, self.whole.likely)
+        if self.part.rows >= 1.0 or not self.candidates:
+            return part
+        once = int((self.sample.passing == 1).sum())
+        more = unseen(once, self.among - len(self.candidates), self.part.rows)
+        likely, most = (
+            share(
+                min(self.among, round(found + further * found / len(self.candidates))),
+                self.among,
+                self.whole.likely,
+            )
+            for further in (more.likely, more.high)
+        )
+        return Expected(part.low, likely.likely, max(likely.high, most.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +151,6 @@ class Forecasting:
     surveys: Surveys
     asked: AskedSample
     _methods: dict[str, FunctionMethod] = field(default_factory=dict)
-    _calls: dict[PaidBlock, Mapping[Call, PaidCall]] = field(default_factory=dict)
     _free: dict[object, _Free] = field(default_factory=dict)
 
     def of(self, blocks: Iterable[PaidBlock | UnreadBlock]) -> Forecast:
@@ -134,7 +161,12 @@ class Forecasting:
             if isinstance(block, UnreadBlock):
                 missing.append(f"{' and '.join(block.names)}: {block.why}")
                 continue
-            for use in self._uses_in(block):
+            try:
+                of_block = self._uses_in(block)
+            except FAILURES as error:
+                missing.append(f"{' and '.join(names_in(block.block))}: {first_line(error)}")
+                continue
+            for use in of_block:
                 uses.setdefault(use.method, []).append(use)
         found: list[_Found] = []
         for of_method in uses.values():
@@ -143,7 +175,10 @@ class Forecasting:
             if why:
                 missing.append(f"{method.name}: {why}")
                 continue
-            found.append(self._found(method, of_method))
+            try:
+                found.append(self._found(method, of_method))
+            except FAILURES as error:
+                missing.append(f"{method.name}: {first_line(error)}")
         return Forecast(tuple(map(self._told, found)), tuple(dict.fromkeys(missing)))
 
     def _method(self, use: PaidUse) -> FunctionMethod:
@@ -154,25 +189,24 @@ class Forecasting:
 
     def _uses_in(self, block: PaidBlock) -> list[PaidUse]:
         """Return the paid calls of a block, in the order in which its terms will be asked."""
-        order = order_of_terms(block.block, self._ranks(block))
-        self._calls[block] = {p.call: p for p in paid_calls(block.block, order)}
-        return [PaidUse(block, paid) for paid in paid_calls(block.block, order, block.first)]
+        order = tuple(order_of_terms(block.block, self._ranks(block)))
+        made = paid_calls(block.block, order, block.first)
+        return [PaidUse(block, paid, order) for paid in made]
 
     def _ranks(self, block: PaidBlock) -> dict[int, float]:
         """Return what rival terms drop for the seconds that they take, as far as a part tells."""
         ranks: dict[int, float] = {}
         for number in rivals(block.block):
-            order = order_of_terms(block.block, {number: 1.0})
-            self._calls[block] = {p.call: p for p in paid_calls(block.block, order)}
+            order = tuple(order_of_terms(block.block, {number: math.inf}))
+            made = {paid.call: paid for paid in paid_calls(block.block, order)}
             terms = list(map(expression_of, terms_of_block(block.block)))
             before = [terms[n] for n in order[: order.index(number)]]
             calls = [c for c in calls_in(terms[number]) if is_paid(block.block, c)]
-            first = self._calls[block][calls[0]]
-            passing = replace(
-                first, condition=conjunction([*before, terms[number]]), before=tuple(calls)
-            )
-            use = PaidUse(block, passing)
-            if any(map(unforeseen, (PaidUse(block, self._calls[block][c]) for c in calls))):
+            asked = conjunction([*before, terms[number]])
+            needed = tuple(c for c in calls_in(asked) if is_paid(block.block, c))
+            passing = replace(made[calls[0]], condition=asked, before=needed)
+            use = PaidUse(block, passing, order)
+            if any(map(unforeseen, use.earlier)):
                 continue
             decided = self._decided([use], self._sampled([use]), part=0.5)
             if decided.looked_at:
@@ -222,8 +256,7 @@ class Forecasting:
             kept = self._kept(name, method, free.sample, free.candidates)
             open_ = tuple(place for place in free.candidates if place not in kept)
             known = len(kept) / len(free.candidates) if free.candidates else 0.0
-            part = share(len(open_), len(free.sample), free.whole.likely)
-            return _Needed(product(free.whole, part), open_, known)
+            return _Needed(product(free.whole, free.share_of(len(open_))), open_, known)
         decided = self._decided(uses, free)
         kept = self._kept(name, method, free.sample, decided.needed)
         open_ = tuple(place for place in decided.needed if place not in kept)
@@ -244,9 +277,9 @@ class Forecasting:
         own = [n for n in rivals(block) if use.paid.call in calls_in(expressions[n])]
         orders = []
         for rank in (math.inf, -math.inf) if own else ():
-            order = order_of_terms(block, {own[0]: rank})
+            order = tuple(order_of_terms(block, {own[0]: rank}))
             made = {paid.call: paid for paid in paid_calls(block, order)}
-            orders.append(PaidUse(use.block, made[use.paid.call]))
+            orders.append(PaidUse(use.block, made[use.paid.call], order))
         return [each for each in orders if each.paid != use.paid]
 
     def _told(self, found: _Found) -> CallForecast:
@@ -284,7 +317,7 @@ class Forecasting:
             took,
             limit,
             Measured(
-                len(sample),
+                found.free.among,
                 int(sample.rows.sum()),
                 spending.calls,
                 spending.spent,
@@ -305,10 +338,11 @@ class Forecasting:
             lambda part: self.surveys.sampled(uses, part, {}, free=True),
             len,
         )
-        whole = exactly(float(len(sample))) if part == SampleSlice() else counted.arguments
+        among = len(sample) if part.rows >= 1.0 else self.surveys.arguments_in(uses, part)
+        whole = exactly(float(among)) if part.part >= 1.0 else counted.arguments
         order = np.argsort(sample.keys, kind="stable")
         candidates = tuple(int(place) for place in order if sample.needed[place])
-        self._free[key] = _Free(counted, part, sample, whole, candidates)
+        self._free[key] = _Free(counted, part, sample, among, whole, candidates)
         return self._free[key]
 
     def _decided(self, uses: Sequence[PaidUse], free: _Free, part: float = 1.0) -> _Decided:
@@ -317,15 +351,13 @@ class Forecasting:
         chosen = list(free.candidates)
         whole = True
         for use in uses:
-            for earlier in use.paid.before:
-                paid = self._calls[use.block][earlier]
-                other = PaidUse(use.block, paid)
+            for other in use.earlier:
                 if unforeseen(other):
                     return _Decided((), (), f"it depends on {_text_of([other])}")
                 method = self._method(other)
                 keys = tuple(int(sample.keys[place]) for place in chosen)
-                slice_ = free.part if whole else SampleSlice(keys=keys)
-                own, pairs = self.surveys.pairs(use, paid, slice_, self.asked.known())
+                slice_ = free.part if whole else SampleSlice(keys=keys, rows=free.part.rows)
+                own, pairs = self.surveys.pairs(use, other, slice_, self.asked.known())
                 costs = self._costs(other.method, method, pairs)
                 most = min(self.asked.left(other.method, method), int(part * self.asked.most))
                 by_key: dict[int, list[int]] = {}
@@ -338,7 +370,9 @@ class Forecasting:
                 if not self.asked.ask(other.method, method, pairs, asking):
                     return _Decided((), (), self.asked.ended[other.method])
         keys = tuple(int(sample.keys[place]) for place in chosen)
-        full = self.surveys.sampled(uses, SampleSlice(keys=keys), self.asked.known(), free=False)
+        full = self.surveys.sampled(
+            uses, SampleSlice(keys=keys, rows=free.part.rows), self.asked.known(), free=False
+        )
         needed = set(full.keys[full.needed].tolist())
         return _Decided(tuple(chosen), tuple(p for p in chosen if int(sample.keys[p]) in needed))
 

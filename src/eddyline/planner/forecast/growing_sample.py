@@ -52,7 +52,7 @@ def as_large_as_pays(
         sample = take(part)
         sizes.append(size(sample))
         seconds.append(time.perf_counter() - began)
-        if part == SampleSlice() or wanted >= MOST_ARGUMENTS or len(sizes) == _STEPS:
+        if part.is_all or wanted >= MOST_ARGUMENTS or len(sizes) == _STEPS:
             return part, sample
         if len(sizes) == 1:
             larger = wanted * _STEP if seconds[0] < _BEGINNING else wanted

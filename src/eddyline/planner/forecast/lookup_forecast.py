@@ -14,7 +14,7 @@ from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.forecast.growing_sample import as_large_as_pays
 from eddyline.planner.forecast.lookup_keys import LookupSurveys, LookupUse, lookup_uses
 from eddyline.planner.forecast.paid_blocks import UnreadBlock
-from eddyline.planner.forecast.surveys import SampledArguments, SampleSlice
+from eddyline.planner.forecast.surveys import FAILURES, SampledArguments, first_line
 from eddyline.planner.rewrite.block_walk import TableOf
 from eddyline.reports.expected import Expected, exactly, product, share
 from eddyline.reports.forecast import CallForecast, Measured, hours
@@ -54,7 +54,10 @@ def lookups_in(
             missing.append(f"{use.table.name}: it stands in several joins, which share its keys")
             continue
         surveys = LookupSurveys(spark, use, salt, time_zone)
-        forecasts.append(_forecast(surveys, tables, job, calls))
+        try:
+            forecasts.append(_forecast(surveys, tables, job, calls))
+        except FAILURES as error:
+            missing.append(f"{use.table.name}: {first_line(error)}")
     return forecasts, list(dict.fromkeys(missing))
 
 
@@ -66,7 +69,7 @@ def _forecast(surveys: LookupSurveys, tables: LookupTables, job: str, most: int)
     use = surveys.use
     counted = surveys.counted()
     part, (among, sample) = as_large_as_pays(counted, most, surveys.sampled, lambda taken: taken[0])
-    whole = exactly(float(among)) if part == SampleSlice() else counted.arguments
+    whole = exactly(float(among)) if part.part >= 1.0 else counted.arguments
     method = tables.method(use.way.name)
     kept = getattr(method, "kept", None)
     values = sample.values(range(len(sample)))

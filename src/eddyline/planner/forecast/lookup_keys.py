@@ -181,7 +181,7 @@ class LookupSurveys:
         table = collected(
             frame.groupBy(KEY).agg(
                 F.count(F.lit(1)).alias("rows"),
-                F.lit(True).alias("needed"),  # noqa: FBT003 - SQL's TRUE
+                F.count(F.lit(1)).alias("passing"),
                 F.first(F.struct(*columns)).alias("given"),
             )
         )

@@ -69,7 +69,8 @@ def _asks(block: FilterBlock) -> bool:
     return any(function.driver is not None for function in block.functions)
 
 
-def _names(block: FilterBlock) -> tuple[str, ...]:
+def names_in(block: FilterBlock) -> tuple[str, ...]:
+    """Return the functions of a block that the driver calls."""
     return tuple(function.name for function in block.functions if function.driver is not None)
 
 
@@ -104,7 +105,7 @@ def _over(
     made: Made,
 ) -> PaidBlock | UnreadBlock:
     """Return a block over one below it that asks, as one block over the rows below that."""
-    names = _names(block)
+    names = names_in(block)
     passed: list[CatalystExpression] = []
     plan = base
     while True:
@@ -163,11 +164,11 @@ def _together(
         value = _field_of(tree, struct)
         if value is not None:
             if value == 0:
-                return UnreadBlock(_names(upper), "it asks about what another block keeps")
+                return UnreadBlock(names_in(upper), "it asks about what another block keeps")
             meant.append(known.outputs[value - 1])
         elif struct in set(tree.attributes()):
             name = upper.argument_names[number]
-            return UnreadBlock(_names(upper), f"{name} is made of answers of another function")
+            return UnreadBlock(names_in(upper), f"{name} is made of answers of another function")
         else:
             kind = _argument_type(upper, number)
             meant.append(Argument(len(known.argument_names) + len(more), kind))

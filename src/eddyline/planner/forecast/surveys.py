@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
@@ -22,9 +23,10 @@ from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.errors import EddylineError
 from eddyline.expressions import Argument, Call, Expression, calls_in, with_children
 from eddyline.planner.forecast.paid_blocks import PaidBlock
-from eddyline.planner.forecast.paid_calls import PaidCall, is_paid, over_columns
+from eddyline.planner.forecast.paid_calls import PaidCall, is_paid, over_columns, paid_calls
 from eddyline.quirks import arrow_columns
 from eddyline.quirks.collected_tables import collected
 from eddyline.reports.expected import Expected, roughly
@@ -35,6 +37,16 @@ COUNTING_ERROR: Final = 0.01
 shuffle of all of them."""
 
 KEY: Final = "key"
+
+ROWS_EACH: Final = 25
+"""Rows that are looked at for an argument that is wanted in a sample, on average.
+
+Where arguments have more, some by chance are: a key with millions of rows would keep free
+predicates busy for hours.
+"""
+
+FAILURES: Final = (PySparkException, EddylineError, pa.ArrowException)
+"""What ends the forecast of a function, and not that of the others, nor the explanation."""
 
 _MOST_OF_ALL: Final = 0.7
 """Where a sample would have this part of all arguments, it has all: then nothing is estimated."""
@@ -48,10 +60,11 @@ Answers = Mapping[str, dict[bytes, tuple[pa.Array, str | None]]]
 
 @dataclass(frozen=True, eq=False)
 class PaidUse:
-    """A paid call where it stands in a block."""
+    """A paid call where it stands in a block, whose terms are asked in an ``order``."""
 
     block: PaidBlock
     paid: PaidCall
+    order: tuple[int, ...]
 
     @property
     def method(self) -> str:
@@ -66,9 +79,11 @@ class PaidUse:
         """The arguments of the block that are those of the call."""
         return over_columns(self.paid.call) or ()
 
-    def of(self, call: Call) -> PaidUse:
-        """Return another call of the block, which is needed for this one."""
-        return PaidUse(self.block, PaidCall(call, ALL_ROWS, ALL_ROWS, ()))
+    @property
+    def earlier(self) -> list[PaidUse]:
+        """The calls that this one depends on, in the order in which their answers are needed."""
+        made = {paid.call: paid for paid in paid_calls(self.block.block, self.order)}
+        return [PaidUse(self.block, made[call], self.order) for call in self.paid.before]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +97,31 @@ class CountedArguments:
 def slice_with(counted: CountedArguments, wanted: int) -> SampleSlice:
     """Return a slice with about so many arguments; all, where these are not many."""
     part = max(1, wanted) / max(1.0, counted.arguments.likely)
-    return SampleSlice(part) if part < _MOST_OF_ALL else SampleSlice()
+    part = part if part < _MOST_OF_ALL else 1.0
+    rows = ROWS_EACH * wanted / max(1.0, counted.rows * part)
+    return SampleSlice(part, rows=min(1.0, rows))
 
 
 @dataclass(frozen=True)
 class SampledArguments:
-    """Arguments of a sample: their hashes, rows, whether they are needed, and themselves.
+    """Arguments of a sample: their hashes, rows, how many of these need them, and themselves.
 
     ``arguments`` are columns of the types in which tasks send them.
     """
 
     keys: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
-    needed: npt.NDArray[np.bool_]
+    passing: npt.NDArray[np.int64]
     arguments: tuple[pa.Array, ...]
 
     def __len__(self) -> int:
         """Return how many arguments there are."""
         return len(self.keys)
+
+    @property
+    def needed(self) -> npt.NDArray[np.bool_]:
+        """Which of them are needed."""
+        return self.passing > 0
 
     def values(self, places: Sequence[int]) -> list[tuple[object, ...]]:
         """Return arguments as the driver reads them."""
@@ -112,11 +134,18 @@ class SampledArguments:
 class SampleSlice:
     """The arguments with the lowest hashes: a ``part`` of all; or only those with some ``keys``.
 
-    So each slice is in every larger one, and a call that was made for one is of use for others.
+    So each slice is in every larger one, and a call that was made for one is of use for others. Of
+    their rows a part by chance is looked at, mostly all.
     """
 
     part: float = 1.0
     keys: tuple[int, ...] | None = None
+    rows: float = 1.0
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.part >= 1.0 and self.keys is None and self.rows >= 1.0
 
     def holds(self, key: Column) -> Column | None:
         """Return the condition for a hash; None where all are in it."""
@@ -159,34 +188,44 @@ class Surveys:
         table = collected(
             by_key.agg(
                 F.count(F.lit(1)).alias("rows"),
-                F.max("needed").alias("needed"),
+                F.sum(F.col("needed").cast("int")).alias("passing"),
                 F.first("given").alias("given"),
             )
         )
         return _sampled(table, uses[0])
 
+    def arguments_in(self, uses: Sequence[PaidUse], part: SampleSlice) -> int:
+        """Return how many arguments there are in a slice, counted natively."""
+        frames = []
+        for use in uses:
+            chosen = part.holds(self._key(use))
+            frame = self._frame(use.block)
+            frame = frame if chosen is None else frame.where(chosen)
+            frames.append(frame.select(self._key(use).alias(KEY)))
+        (row,) = _union(frames).agg(F.countDistinct(KEY).alias("keys")).collect()
+        return int(row["keys"])
+
     def pairs(
-        self, use: PaidUse, earlier: PaidCall, part: SampleSlice, answers: Answers
+        self, use: PaidUse, earlier: PaidUse, part: SampleSlice, answers: Answers
     ) -> tuple[npt.NDArray[np.int64], SampledArguments]:
         """Return which answers of an ``earlier`` call of its block a use may need.
 
         For each pair of arguments of both, in a part of those of the use: the hash of the
         use's, and the earlier ones; all of these are needed.
         """
-        other = PaidUse(use.block, earlier)
-        frame = self._with_flag(use, part, earlier.condition, answers)
+        frame = self._with_flag(use, part, earlier.paid.condition, answers)
         pairs = frame.where("needed").select(
-            self._key(use).alias("own"), self._key(other).alias(KEY), _given(other)
+            self._key(use).alias("own"), self._key(earlier).alias(KEY), _given(earlier)
         )
         table = collected(
             pairs.groupBy("own", KEY).agg(
                 F.count(F.lit(1)).alias("rows"),
-                F.lit(True).alias("needed"),  # noqa: FBT003 - SQL's TRUE
+                F.count(F.lit(1)).alias("passing"),
                 F.first("given").alias("given"),
             )
         )
         own = table.column("own").combine_chunks().to_numpy(zero_copy_only=False)
-        return own, _sampled(table, other)
+        return own, _sampled(table, earlier)
 
     def _key(self, use: PaidUse) -> Column:
         columns = (F.col(f"a{n}") for n in use.columns)
@@ -209,6 +248,8 @@ class Surveys:
         chosen = part.holds(self._key(use))
         if chosen is not None:
             frame = frame.where(chosen)
+        if part.rows < 1.0:
+            frame = frame.where(F.rand(self.salt) < part.rows)
         if condition == ALL_ROWS:
             return frame.withColumn("needed", F.lit(True))  # noqa: FBT003 - SQL's TRUE
         survey, columns = survey_of(use.block, condition, answers, self.options)
@@ -298,5 +339,9 @@ def sampled_table(table: pa.Table, kinds: Sequence[pa.DataType]) -> SampledArgum
         column = table.column(name).combine_chunks()
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    needed = numbers("needed").astype(np.bool_)
-    return SampledArguments(numbers(KEY), numbers("rows"), needed, arguments)
+    return SampledArguments(numbers(KEY), numbers("rows"), numbers("passing"), arguments)
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says first."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
