@@ -80,7 +80,12 @@ RESULTS: Final = {
     "session": ("eddyline.host.session.SettingsIgnoredWarning",),
     "enable": ("eddyline.host.versions.UntestedPySparkWarning",),
     "status": ("eddyline.monitor.status.Status",),
-    "explain": ("eddyline.planner.explanation.Explanation",),
+    "explain": (
+        "eddyline.planner.explanation.Explanation",
+        "eddyline.reports.forecast.Forecast",
+        "eddyline.reports.forecast.CallForecast",
+        "eddyline.reports.expected.Expected",
+    ),
     "report": ("eddyline.reports.routing_report.RoutingReport",),
     "progress": ("eddyline.monitor.progress.ProgressDisplay",),
     "live": ("eddyline.monitor.live_page.LivePage",),

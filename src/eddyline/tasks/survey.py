@@ -35,6 +35,10 @@ NEEDED: Final = BooleanType()
 """What a survey says of each row."""
 
 
+class NotAskedError(FunctionFailedError):
+    """Stands for an answer that is not known; never leaves a survey."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownAnswers:
     """Answers of a function that calls nobody: ``values`` by the keys of arguments.
@@ -58,8 +62,10 @@ class KnownAnswers:
         values = self.values.take(pa.array(places, pa.int64()))
         errors: dict[int, Exception] = {}
         for row, place in enumerate(places):
-            text = "it was not asked for" if place is None else self.errors[place]
-            if text is not None:
+            text = None if place is None else self.errors[place]
+            if place is None:
+                errors[row] = NotAskedError("it was not asked for")
+            elif text is not None:
                 errors[row] = FunctionFailedError(text)
         if len(values) != rows:
             raise AssertionError("a function with arguments has one value a row")
@@ -93,7 +99,10 @@ class SurveyFunction:
         return _survey_function, (packed(self._block),)
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
-        """Yield for each row whether the condition holds, or may: its evaluation has failed."""
+        """Yield for each row whether the condition holds, or may: its evaluation has failed.
+
+        NULL where it depends on an answer that is not known.
+        """
         block = self._block
         clock = WorkClock()
         own = [function for function, known in _pairs(block) if known is None]
@@ -121,9 +130,13 @@ class SurveyFunction:
             for batch in batches:
                 columns = batch if isinstance(batch, tuple) else (batch,)
                 rows = len(columns[0])
-                mask = np.zeros(rows, dtype=np.bool_)
-                mask[eddy.filter(columns, rows).kept] = True
-                yield pa.array(mask)
+                filtered = eddy.filter(columns, rows)
+                needed = np.zeros(rows, dtype=np.bool_)
+                needed[filtered.kept] = True
+                unknown = np.zeros(rows, dtype=np.bool_)
+                for row, error in filtered.failed.items():
+                    unknown[row] = isinstance(error, NotAskedError)
+                yield pa.array(needed, mask=unknown)
 
 
 def _pairs(block: SurveyBlock) -> Iterator[tuple[UserFunction, KnownAnswers | None]]:

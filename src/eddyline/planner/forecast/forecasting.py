@@ -69,6 +69,9 @@ An eddy tries the others, and goes on with them as soon as they have become chea
 that was answered costs nothing any more. `make bench ARGS=forecast` saw 0.07 and 0.7.
 """
 
+_AT_LEAST: Final = 20
+"""Arguments that are looked at where calls decide, if there are as many calls."""
+
 _SALTS: Final = 1 << 31
 
 
@@ -111,10 +114,14 @@ class _Free:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """Places in a sample whose calls are all known, and those among them that are needed."""
+    """Places in a sample that were looked at, those of them that are needed, and those that may be.
+
+    Of the latter some answers are known, and none of these needs them.
+    """
 
     looked_at: tuple[int, ...]
     needed: tuple[int, ...]
+    open: tuple[int, ...] = ()
     why_not: str = ""
 
 
@@ -262,6 +269,10 @@ class Forecasting:
         open_ = tuple(place for place in decided.needed if place not in kept)
         among = free.whole.likely * free.share.likely
         second = share(len(open_), len(decided.looked_at), among)
+        if decided.open:
+            most = share(len(open_) + len(decided.open), len(decided.looked_at), among)
+            likely = (second.likely + most.likely) / 2
+            second = Expected(second.low, likely, most.high)
         if not decided.looked_at:
             second = Expected(0.0, 1.0, 1.0)
         known = len(kept) / len(decided.needed) if decided.needed else 0.0
@@ -353,7 +364,7 @@ class Forecasting:
         for use in uses:
             for other in use.earlier:
                 if unforeseen(other):
-                    return _Decided((), (), f"it depends on {_text_of([other])}")
+                    return _Decided((), (), why_not=f"it depends on {_text_of([other])}")
                 method = self._method(other)
                 keys = tuple(int(sample.keys[place]) for place in chosen)
                 slice_ = free.part if whole else SampleSlice(keys=keys, rows=free.part.rows)
@@ -366,15 +377,21 @@ class Forecasting:
                 chosen, asking = _affordable(chosen, sample, by_key, pairs, costs, most)
                 whole = False
                 if not chosen:
-                    return _Decided((), (), f"{method.name} would have to be asked for more")
+                    why = f"{method.name} would have to be asked for more"
+                    return _Decided((), (), why_not=why)
                 if not self.asked.ask(other.method, method, pairs, asking):
-                    return _Decided((), (), self.asked.ended[other.method])
+                    return _Decided((), (), why_not=self.asked.ended[other.method])
         keys = tuple(int(sample.keys[place]) for place in chosen)
         full = self.surveys.sampled(
             uses, SampleSlice(keys=keys, rows=free.part.rows), self.asked.known(), free=False
         )
         needed = set(full.keys[full.needed].tolist())
-        return _Decided(tuple(chosen), tuple(p for p in chosen if int(sample.keys[p]) in needed))
+        may = set(full.keys[~full.needed & (full.unknown > 0)].tolist())
+        return _Decided(
+            tuple(chosen),
+            tuple(place for place in chosen if int(sample.keys[place]) in needed),
+            tuple(place for place in chosen if int(sample.keys[place]) in may),
+        )
 
     def _costs(self, name: str, method: FunctionMethod, sample: SampledArguments) -> list[bool]:
         return self.asked.costs_a_call(name, method, sample.values(range(len(sample))))
@@ -429,14 +446,19 @@ def _affordable(
 ) -> tuple[list[int], list[int]]:
     """Return the first candidates for which not more than ``most`` calls are made, and these.
 
-    Which are places among the pairs.
+    Which are places among the pairs. For one candidate only a part of these calls is made, so that
+    several are looked at, whatever each needs.
     """
+    each = max(1, most // _AT_LEAST)
     bought: set[int] = set()
     asking: dict[int, int] = {}
     first: list[int] = []
     for place in chosen:
-        wanted = by_key.get(int(sample.keys[place]), ())
-        new = {int(pairs.keys[n]) for n in wanted if costs[n]} - bought
+        wanted = sorted(by_key.get(int(sample.keys[place]), ()), key=lambda n: int(pairs.keys[n]))
+        dear = [n for n in wanted if costs[n] and int(pairs.keys[n]) not in bought]
+        left_out = set(dear[each:])
+        wanted = [n for n in wanted if n not in left_out]
+        new = {int(pairs.keys[n]) for n in dear[:each]}
         if len(bought) + len(new) > most:
             break
         bought |= new

@@ -182,6 +182,7 @@ class LookupSurveys:
             frame.groupBy(KEY).agg(
                 F.count(F.lit(1)).alias("rows"),
                 F.count(F.lit(1)).alias("passing"),
+                F.lit(0).alias("unknown"),
                 F.first(F.struct(*columns)).alias("given"),
             )
         )

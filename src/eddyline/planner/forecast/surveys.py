@@ -106,12 +106,15 @@ def slice_with(counted: CountedArguments, wanted: int) -> SampleSlice:
 class SampledArguments:
     """Arguments of a sample: their hashes, rows, how many of these need them, and themselves.
 
+    Of ``unknown`` rows it depends on answers that are not known.
+
     ``arguments`` are columns of the types in which tasks send them.
     """
 
     keys: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     passing: npt.NDArray[np.int64]
+    unknown: npt.NDArray[np.int64]
     arguments: tuple[pa.Array, ...]
 
     def __len__(self) -> int:
@@ -188,7 +191,8 @@ class Surveys:
         table = collected(
             by_key.agg(
                 F.count(F.lit(1)).alias("rows"),
-                F.sum(F.col("needed").cast("int")).alias("passing"),
+                F.count(F.when(F.col("needed"), 1)).alias("passing"),
+                F.count(F.when(F.col("needed").isNull(), 1)).alias("unknown"),
                 F.first("given").alias("given"),
             )
         )
@@ -214,13 +218,14 @@ class Surveys:
         use's, and the earlier ones; all of these are needed.
         """
         frame = self._with_flag(use, part, earlier.paid.condition, answers)
-        pairs = frame.where("needed").select(
+        pairs = frame.where("needed IS NULL OR needed").select(
             self._key(use).alias("own"), self._key(earlier).alias(KEY), _given(earlier)
         )
         table = collected(
             pairs.groupBy("own", KEY).agg(
                 F.count(F.lit(1)).alias("rows"),
                 F.count(F.lit(1)).alias("passing"),
+                F.lit(0).alias("unknown"),
                 F.first("given").alias("given"),
             )
         )
@@ -339,7 +344,8 @@ def sampled_table(table: pa.Table, kinds: Sequence[pa.DataType]) -> SampledArgum
         column = table.column(name).combine_chunks()
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    return SampledArguments(numbers(KEY), numbers("rows"), numbers("passing"), arguments)
+    rows, passing, unknown = map(numbers, ("rows", "passing", "unknown"))
+    return SampledArguments(numbers(KEY), rows, passing, unknown, arguments)
 
 
 def first_line(error: Exception) -> str:
