@@ -66,7 +66,8 @@ OTHERWISE: Final = 0.1
 """Part of the rows that are taken to pass rival paid terms in another order than the best one.
 
 An eddy tries the others, and goes on with them as soon as they have become cheaper: an argument
-that was answered costs nothing any more. `make bench ARGS=forecast` saw 0.07 and 0.7.
+that was answered costs nothing any more. Where two functions had the same arguments it was 0.07;
+where all 3,000 arguments of one were soon answered, 0.8 and more.
 """
 
 _AT_LEAST: Final = 20
