@@ -101,6 +101,11 @@ def test_a_refusal_is_no_try_no_failure_and_costs_nothing() -> None:
     assert spending.waited > 0
 
 
+def test_without_refusals_nothing_was_waited_for() -> None:
+    _, spending = asked(method(refusing(0)), range(10))
+    assert (spending.refusals, spending.waited) == (0, 0.0)
+
+
 @pytest.mark.parametrize("told", [True, 0.01, dt.timedelta(milliseconds=10)])
 def test_a_user_says_what_a_refusal_is(told: float | dt.timedelta) -> None:
     function = refusing(3, lambda: ValueError("quota"))

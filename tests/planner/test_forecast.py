@@ -280,3 +280,18 @@ def test_what_fails_ends_no_explanation(spark: SparkSession) -> None:
     found = forecast(rows.select(paid.column("m"), other.column("id")), price=0)
     assert named(found) == ["other"]
     assert found.missing[0].startswith("paid: ")
+
+
+def test_prices_that_come_with_answers_are_told_by_a_few(spark: SparkSession) -> None:
+    def priced(number: int) -> bool:
+        return number >= 0
+
+    paid = eddyline.concurrent(
+        priced, returns="boolean", price=lambda args, _: 0.01 + args[0] % 2 * 0.01, unit="USD"
+    )
+    explained = eddyline.explain(spark.range(400).where(paid("id")), price=True)
+    assert explained.forecast is not None
+    money = explained.forecast.functions[0].money
+    assert money is not None
+    assert money.low <= 6.0 <= money.high
+    assert 4.0 <= money.likely <= 8.0

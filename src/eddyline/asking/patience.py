@@ -124,6 +124,7 @@ class Gate:
             if self._paces is not None:
                 await self._paces.acquire()
             began = loop.time()
+            waits = self.governor.wait(began) > 0
             try:
                 while seconds := self.governor.wait(loop.time()):
                     self._require_patience(loop.time())
@@ -131,7 +132,8 @@ class Gate:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._changed.wait(), min(seconds, 3_600.0))
             finally:
-                self._note_wait(began, loop.time())
+                if waits:
+                    self._note_wait(began, loop.time())
             return self.governor.begin(loop.time())
 
     def _require_patience(self, now: float) -> None:

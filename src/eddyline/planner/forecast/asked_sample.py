@@ -11,7 +11,7 @@ from eddyline.asking.function_method import FunctionMethod
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.price import Books, Spending
 from eddyline.asking.way_to_answers import Found
-from eddyline.asking.wire import ERROR, STOP, VALUE
+from eddyline.asking.wire import ERROR, PRICE, STOP, VALUE
 from eddyline.errors import CostError
 from eddyline.keeping.key_bytes import key_of
 from eddyline.planner.forecast.surveys import Answers, SampledArguments
@@ -30,6 +30,8 @@ class AskedSample:
     job: str
     most: int
     answers: dict[str, dict[bytes, tuple[pa.Array, str | None]]] = field(default_factory=dict)
+    prices: dict[str, list[float]] = field(default_factory=dict)
+    """What each answer has cost, of methods that tell it with the answer."""
     _new: dict[str, set[bytes]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     """Why no more is asked of a method."""
@@ -124,6 +126,8 @@ class AskedSample:
                 self.ended[name] = str(rows.column(ERROR)[0].as_py())
                 continue
             answers[key] = rows.column(VALUE), rows.column(ERROR)[0].as_py()
+            if method.price.actual is not None and key in new:
+                self.prices.setdefault(name, []).append(rows.column(PRICE)[0].as_py())
         return name not in self.ended
 
 

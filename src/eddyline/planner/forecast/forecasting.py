@@ -253,7 +253,7 @@ class Forecasting:
             free,
             calls,
             known,
-            self._money(method, free.sample, open_, calls, notes),
+            self._money(name, method, free.sample, open_, calls, notes),
             notes,
         )
 
@@ -406,12 +406,15 @@ class Forecasting:
 
     def _money(
         self,
+        name: str,
         method: FunctionMethod,
         sample: SampledArguments,
         places: Sequence[int],
         calls: Expected,
         notes: list[str],
     ) -> Expected | None:
+        if method.price.actual is not None and (told := self.asked.prices.get(name)):
+            return product(calls, mean(told, calls.likely))
         cost = method.price.cost
         if cost is None:
             return None
