@@ -473,6 +473,22 @@ def test_a_stream_is_refused(spark: SparkSession) -> None:
         eddyline.adapt(stream)
 
 
+def test_a_free_predicate_that_is_written_after_a_concurrent_one_need_not_wait(
+    spark: SparkSession,
+) -> None:
+    calls: list[int] = []
+
+    def paid(number: int) -> float:
+        calls.append(number)
+        return float(number)
+
+    accepts = eddyline.concurrent(paid, returns="double", cost=1.0, unit="USD")
+    free = F.udf(lambda number: number % 2 == 0, BooleanType())
+    rows = spark.range(4_000, numPartitions=1).where((accepts("id") >= 100) & free("id"))
+    assert eddyline.adapt(rows).count() == 1_950
+    assert len(calls) <= 2_200  # of 4,000, in the written order
+
+
 def test_rows_without_a_value_go_another_way(spark: SparkSession) -> None:
     def inverse(number: int) -> float:
         return 1 / number

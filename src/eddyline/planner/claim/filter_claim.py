@@ -315,12 +315,15 @@ class _Judgement:
         And the calls for which they wait, each with that number.
 
         Where two kinds of functions meet, or one is called with what another returns, Spark
-        filters between them: it makes no calls for rows that are gone by then.
+        filters between them: it makes no calls for rows that are gone by then. Spark itself cannot
+        call concurrent functions, and nothing waits for them.
         """
-        if not any(self._below_of.values()):
+        free = self._before_concurrent()
+        below_of = {identity: min(below, free) for identity, below in self._below_of.items()}
+        if not any(below_of.values()):
             return (), ()
         first: dict[Call, int] = {}
-        for identity, below in self._below_of.items():
+        for identity, below in below_of.items():
             if (call := self._call(self._definitions.results[identity])) is not None:
                 first[call] = min(below, first.get(call, below))
         places: dict[Term, None] = {}
@@ -334,6 +337,18 @@ class _Judgement:
             ends.append(len(waits))
         after = tuple((call, ends[below]) for call, below in first.items() if ends[below])
         return (tuple(waits), after) if any(waits) else ((), ())
+
+    def _before_concurrent(self) -> int:
+        """Return how many of the first conjuncts call no concurrent function."""
+        functions = self._terms.contents.functions
+        return next(
+            (
+                place
+                for place, term in enumerate(self._claimed)
+                if any(functions[call.function].driver is not None for call in calls_in(term))
+            ),
+            len(self._claimed),
+        )
 
     def _call(self, result: FunctionResult) -> Call | None:
         """Return the call of a result without taking it in; None for one that is not understood."""
