@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from eddyline.monitor.status import forget, status
     from eddyline.monitor.telemetry import telemetry
     from eddyline.planner.adapt import adapt, explain
+    from eddyline.planner.declare.cascade import cascade
     from eddyline.planner.declare.concurrent import concurrent, kept
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
@@ -43,6 +44,7 @@ __all__ = [
     "StandingQueries",
     "__version__",
     "adapt",
+    "cascade",
     "concurrent",
     "deterministic",
     "disable",
@@ -74,6 +76,7 @@ _ON_FIRST_USE = {
     "SqlLookup": "eddyline.asking.sql_lookup",
     "StandingQueries": "eddyline.standing.standing_queries",
     "adapt": "eddyline.planner.adapt",
+    "cascade": "eddyline.planner.declare.cascade",
     "concurrent": "eddyline.planner.declare.concurrent",
     "kept": "eddyline.planner.declare.concurrent",
     "disable": "eddyline.planner.enabling",
@@ -99,6 +102,7 @@ _LOOKUPS = {
     "LookupMethod",
     "PythonLookup",
     "SqlLookup",
+    "cascade",
     "concurrent",
     "kept",
     "lookup_table",

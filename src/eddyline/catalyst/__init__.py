@@ -56,6 +56,7 @@ from eddyline.catalyst.new_expressions import (
     attribute_of,
     case_when,
     chosen,
+    coalesced,
     equal,
     in_any_row,
     in_first_row,
@@ -95,6 +96,7 @@ from eddyline.catalyst.new_plans import (
     project_over,
     projected,
     projected_like,
+    row_evaluation,
     together,
     union,
 )
@@ -167,6 +169,7 @@ from eddyline.catalyst.python_functions import (
     python_call,
     python_functions,
     staying,
+    udf_call,
 )
 from eddyline.catalyst.python_side import answers, forget_rewritings
 from eddyline.catalyst.reductions import (
@@ -235,6 +238,7 @@ __all__ = [
     "children",
     "chosen",
     "class_name",
+    "coalesced",
     "condition",
     "conjunction",
     "constant_value",
@@ -352,6 +356,7 @@ __all__ = [
     "reference_numbers",
     "refers_to",
     "result_attribute",
+    "row_evaluation",
     "rows_wanted",
     "same_rows",
     "same_value",
@@ -369,6 +374,7 @@ __all__ = [
     "together",
     "tree_text",
     "tried",
+    "udf_call",
     "union",
     "unrepeatable",
     "value_beside",

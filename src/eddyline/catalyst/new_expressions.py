@@ -91,6 +91,12 @@ def case_when(
     return CatalystExpression(make(parts))
 
 
+def coalesced(values: Sequence[CatalystExpression]) -> CatalystExpression:
+    """Return the first of some values that is not NULL; those after it are not computed."""
+    parts = scala_seq(value.java for value in values)
+    return CatalystExpression(java_class(EXPRESSIONS + "Coalesce")(parts))
+
+
 def where_needed(needed: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
     """Return a value that is computed only where a condition is TRUE, and NULL elsewhere."""
     return _where(needed.java, value)

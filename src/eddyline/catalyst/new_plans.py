@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
@@ -21,6 +21,9 @@ from eddyline.catalyst.pipeline import Later, maker
 from eddyline.catalyst.plan_nodes import class_name, outputs
 from eddyline.quirks import arrow_columns, scala_collections
 from eddyline.quirks.catalyst_arguments import HAS_PROFILES, MAP_IN_ARROW
+
+_BY_ROWS: Final = 100
+"""The evaluation type of functions whose rows are pickled."""
 
 
 def filtered(kept: CatalystExpression, child: Plan) -> Plan:
@@ -87,6 +90,16 @@ def arrow_evaluations(
     evaluate = java_class(LOGICAL + "ArrowEvalPython")
     ways = scala_seq(function.java for function in functions)
     return Plan(evaluate(ways, scala_seq(result.java for result in results), child.java, kind))
+
+
+def row_evaluation(
+    function: CatalystExpression, result: CatalystExpression, kind: int, child: Plan
+) -> Plan:
+    """Return what evaluates a function over ``child``, be it one of rows or of vectors."""
+    if kind != _BY_ROWS:
+        return arrow_evaluation(function, result, kind, child)
+    evaluate = java_class(LOGICAL + "BatchEvalPython")
+    return Plan(evaluate(scala_seq([function.java]), scala_seq([result.java]), child.java))
 
 
 def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:

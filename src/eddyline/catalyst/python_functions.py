@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark import SparkContext
+from pyspark.sql.udf import UserDefinedFunction
 
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
@@ -206,6 +207,23 @@ def python_call(  # the fields of Spark's node
         kind,
         deterministic,
         new_identity(like_java),
+    )
+    return CatalystExpression(java)
+
+
+def udf_call(
+    udf: UserDefinedFunction, arguments: Sequence[CatalystExpression]
+) -> CatalystExpression:
+    """Return a ``PythonUDF`` of a function made here, with the environment that it would have."""
+    near, made = arguments[0].java, udf._judf
+    java = java_class(EXPRESSIONS + "PythonUDF")(
+        made.name(),
+        made.func(),
+        made.dataType(),
+        scala_seq(argument.java for argument in arguments),
+        udf.evalType,
+        udf.deterministic,
+        new_identity(near),
     )
     return CatalystExpression(java)
 

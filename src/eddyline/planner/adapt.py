@@ -19,9 +19,11 @@ from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.cascades.calibration import Calibration
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.block_registry import Block, Fused, Maker, Registry, registry_of
+from eddyline.planner.calibrating import CascadesInQuery
 from eddyline.planner.claim.session_settings import session_settings, task_memory
 from eddyline.planner.declare.concurrent_functions import (
     any_declared,
@@ -53,12 +55,14 @@ CALLS: Final = 200
 class Adapting:
     """What ``adapt`` made of a plan, which was ``given``.
 
-    ``dropped`` are filters that Spark loses and this keeps.
+    ``dropped`` are filters that Spark loses and this keeps, ``cascades`` those whose thresholds
+    were set.
     """
 
     rewriting: Rewriting
     dropped: tuple[str, ...]
     fused: tuple[Fused, ...] = ()
+    cascades: tuple[Calibration, ...] = ()
     given: catalyst.Plan | None = None
 
 
@@ -139,6 +143,7 @@ def adapt(
         _log.warning("%s %s", catalyst.LOST, ", ".join(dropped))
     registry = registry_of(classic.sparkSession.sparkContext)
     run = registry.next_run()
+    cascades = CascadesInQuery(classic.sparkSession, adapt)
     rewriting = rewritten(
         classic.sparkSession,
         plan,
@@ -147,6 +152,7 @@ def adapt(
         run,
         streaming=classic.isStreaming,
         fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
+        cascades=cascades,
     )
     if not rewriting.changed and not dropped:
         return df
@@ -155,7 +161,8 @@ def adapt(
     operating_of(classic.sparkSession.sparkContext).begin()
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
     registry.note_adapted(run, adapted, tuple((left.text, left.why) for left in rewriting.left))
-    _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run), plan)
+    found = tuple(cascades.calibrations)
+    _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run), found, plan)
     return adapted
 
 
@@ -198,11 +205,13 @@ def rewritten(
     streaming: bool = False,
     fixes_the_clock: bool = False,
     final: bool = False,
+    cascades: CascadesInQuery | None = None,
 ) -> Rewriting:
     """Rewrite an optimized plan such that what pays runs in eddies.
 
     The number of the ``run`` tells the reports of its tasks from those of others. The plan is
-    ``final`` where it is about to run, and nothing can be added to it.
+    ``final`` where it is about to run, and nothing can be added to it. Without what has thresholds
+    set, the oracles of ``cascades`` decide about every row.
     """
     registry = registry_of(spark.sparkContext)
     telling = registry.learned.for_one_rewriting()
@@ -245,6 +254,7 @@ def rewritten(
         streaming,
         fixes_the_clock,
         untested=AdaptedPart.FILTERS in wrong,
+        decide=(CascadesInQuery(spark, None) if cascades is None else cascades).decide,
     )
     rewriting = rewritten_plan(plan, making)
     if wrong:
@@ -308,6 +318,7 @@ def explain(
     claimable: tuple[Block, ...] = ()
     if adapting is None:
         streaming = classic.isStreaming
+        cascades = CascadesInQuery(spark, None)
         rewriting = rewritten(
             spark,
             plan,
@@ -317,7 +328,8 @@ def explain(
             streaming=streaming,
             fixes_the_clock=streaming and catalyst.reads_the_clock(classic),
         )
-        adapting = Adapting(rewriting, catalyst.dropped_filters(plan), given=plan)
+        found = tuple(cascades.calibrations)
+        adapting = Adapting(rewriting, catalyst.dropped_filters(plan), (), found, plan)
         made = _blocks_in(rewriting.plan, registry) if rewriting.changed else ()
         joins = (block for block, _ in made if isinstance(block, JoinBlock))
         there = {block.identity for block, _ in running}
@@ -334,6 +346,7 @@ def explain(
         adapting.rewriting.left,
         adapting.dropped,
         None if calls is None else _forecast(spark, plan, adapting.given, registry, calls),
+        adapting.cascades,
     )
 
 

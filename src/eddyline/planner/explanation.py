@@ -10,6 +10,7 @@ from eddyline import catalyst
 from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import UserFunction
 from eddyline.blocks.join_block import JoinBlock
+from eddyline.cascades.calibration import Calibration
 from eddyline.chance import looks_non_deterministic
 from eddyline.expressions import call_of
 from eddyline.planner.block_registry import Block
@@ -70,8 +71,9 @@ class Explanation:
     adapted; ``left`` are the predicates that Spark runs as they are written. ``dropped`` are
     filters that Spark loses and ``adapt`` keeps: those that call Python functions and look at
     partition columns alone, of files that a source of version 2 reads. ``forecast`` is what its
-    paid calls will come to, where that was asked for. Printing it, or showing it at a prompt or in
-    a notebook, gives readable text.
+    paid calls will come to, where that was asked for; ``cascades`` are the thresholds that
+    ``adapt`` has set, and what they rest on. Printing it, or showing it at a prompt or in a
+    notebook, gives readable text.
     """
 
     blocks: tuple[BlockExplanation, ...]
@@ -79,6 +81,7 @@ class Explanation:
     left: tuple[LeftToSpark, ...]
     dropped: tuple[str, ...] = ()
     forecast: Forecast | None = None
+    cascades: tuple[Calibration, ...] = ()
 
     def __str__(self) -> str:
         """Return the whole explanation as text."""
@@ -88,6 +91,8 @@ class Explanation:
         if self.blocks:
             numbered = (block.numbered(place) for place, block in enumerate(self.blocks, start=1))
             sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))
+        if self.cascades:
+            sections.append("\n".join(map(str, self.cascades)))
         if self.claimable:
             text = _indented(*map(str, self.claimable))
             sections.append("Would run in eddies after eddyline.adapt:\n" + text)

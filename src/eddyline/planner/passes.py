@@ -18,6 +18,7 @@ from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.catalyst import Plan
 from eddyline.errors import UnboundLookupError
 from eddyline.planner.declare.concurrent_functions import any_declared, refuse_in_streams
+from eddyline.planner.declare.declared_cascades import CASCADES
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_leaves
 from eddyline.planner.read.needed_results import NeededResults
@@ -26,6 +27,7 @@ from eddyline.planner.rewrite.after_limits import with_functions_after_limits
 from eddyline.planner.rewrite.asked_attributes import asked_of_twins
 from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, Judged, TableOf
 from eddyline.planner.rewrite.concurrent_apart import with_concurrent_calls_apart
+from eddyline.planner.rewrite.decided_cascades import Decide, with_cascades_decided
 from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
 from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
@@ -40,7 +42,8 @@ class Making:
     Without ``joins`` these are left to Spark, and without ``remember`` all functions that no block
     takes in; unless all remember, those of them that all rows need. For a stream
     ``fixes_the_clock`` says that it reads the time of each micro-batch. With an ``untested``
-    PySpark that gets filters wrong, only what Spark cannot run by itself is adapted.
+    PySpark that gets filters wrong, only what Spark cannot run by itself is adapted. ``decide``
+    tells what decides cascades.
     """
 
     settings: SessionSettings
@@ -52,6 +55,7 @@ class Making:
     streaming: bool = False
     fixes_the_clock: bool = False
     untested: bool = False
+    decide: Decide | None = None
 
 
 @dataclass
@@ -109,6 +113,14 @@ def concurrent_calls_apart(plan: Plan, _: Passage) -> Plan:
     return with_concurrent_calls_apart(plan) if any_declared() else plan
 
 
+def cascades_decided(plan: Plan, passage: Passage) -> Plan:
+    """Put the verdict of the proxy, and the oracle for the rest, in the place of each cascade."""
+    decide = passage.making.decide
+    if decide is None or not CASCADES.any:
+        return plan
+    return with_cascades_decided(plan, decide)
+
+
 def functions_after_limits(plan: Plan, passage: Passage) -> Plan:
     """Call functions above the sort and the limit that keep some of their rows."""
     return with_functions_after_limits(plan) if passage.limited else plan
@@ -163,6 +175,7 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
 
 PASSES: Final[tuple[Pass, ...]] = (
     concurrent_calls_apart,
+    cascades_decided,
     functions_after_limits,
     blocks_in_eddies,
     functions_after_limits,  # once more, for those that the blocks leave

@@ -74,3 +74,27 @@ class ConcurrentMark:
             f"made for the whole job together. Run the query through eddyline.adapt(df), which "
             f"has them made. {UNANSWERED}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeMark:
+    """Stands for a cascade, a predicate that a proxy decides where it can; ``number`` says which.
+
+    Its maker gives it the ``declaration`` to hold, which does not travel.
+    """
+
+    name: str
+    number: int
+    declaration: object = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[CascadeMark], tuple[object, ...]]:
+        """Return what a plan holds of it."""
+        return CascadeMark, (self.name, self.number)
+
+    def __call__(self, *columns: object) -> object:
+        """Raise NotAdaptedError: here nobody knows what the proxy may decide."""
+        raise NotAdaptedError(
+            f"{self.name} is a cascade, whose proxy may decide ({len(columns)} arguments) what was "
+            f"proven of it for the whole query. Run the query through eddyline.adapt(df), which "
+            f"has that done. {UNANSWERED}"
+        )

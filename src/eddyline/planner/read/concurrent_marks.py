@@ -9,9 +9,10 @@ from pyspark.serializers import CPickleSerializer
 
 from eddyline import catalyst
 from eddyline.catalyst import Plan
+from eddyline.planner.read.cascade_marks import cascade_of
 from eddyline.planner.read.chains import FUSED_NAME, EvaluationLink, Tree
 from eddyline.quirks import arrow_columns
-from eddyline.tasks.not_adapted import ConcurrentMark
+from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
 
 _NAME: Final = ConcurrentMark.__name__.encode()
 
@@ -44,13 +45,14 @@ def marks_of(link: EvaluationLink) -> Iterator[ConcurrentMark]:
         pending.extend(tree.children)
 
 
-def marks_in(plan: Plan) -> Iterator[ConcurrentMark]:
-    """Yield the concurrent functions in a plan, those of its subqueries included."""
+def marks_in(plan: Plan) -> Iterator[ConcurrentMark | CascadeMark]:
+    """Yield the concurrent functions and cascades in a plan, those of its subqueries included."""
     if not catalyst.has_python_function(plan):
         return
     for function in catalyst.python_functions(plan):
         if not catalyst.function_name(function).startswith(FUSED_NAME):
-            mark = mark_of(catalyst.pickled_function(function).command)
+            command = catalyst.pickled_function(function).command
+            mark = mark_of(command) or cascade_of(command)
             if mark is not None:
                 yield mark
     for part in (*catalyst.children(plan), *catalyst.subqueries(plan)):

@@ -1,8 +1,8 @@
-"""Takes calls of concurrent functions out of the chains of functions that Spark runs in one go.
+"""Takes concurrent functions and cascades out of the chains of functions that Spark runs in one go.
 
 Spark evaluates ``f(g(x))`` in one go where both are of one kind, and what stands for a concurrent
 function is of the kind of functions over Arrow's columns. In a node of its own below ``f`` its
-calls are made as they are under functions of any other kind.
+calls are made as they are under functions of any other kind. A cascade stands for one, too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.planner.read.cascade_marks import cascade_in
 from eddyline.planner.read.chains import EvaluationLink, Tree, read_link
 from eddyline.planner.read.concurrent_marks import mark_in
 from eddyline.planner.rewrite.replaced import replaced
@@ -63,9 +64,15 @@ def _chain(function: Tree) -> Iterator[Tree]:
 def _cuts(chain: tuple[Tree, ...]) -> list[int]:
     """Return the places in a chain after which it is cut: above concurrent functions.
 
-    What a concurrent function is called with may be in its chain: it is computed on the way.
+    What a concurrent function is called with may be in its chain: it is computed on the way. A
+    cascade's arguments are for two functions, so that it is cut on both sides.
     """
     if len(chain) == 1:
         return []
     marks = [mark_in(function) is not None for function in chain]
-    return [place for place in range(len(chain) - 1) if marks[place + 1] and not marks[place]]
+    cascades = [cascade_in(function) is not None for function in chain]
+    return [
+        place
+        for place in range(len(chain) - 1)
+        if (marks[place + 1] and not marks[place]) or cascades[place] or cascades[place + 1]
+    ]
