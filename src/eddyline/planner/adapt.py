@@ -327,6 +327,7 @@ def explain(
             registry.next_run(),
             streaming=streaming,
             fixes_the_clock=streaming and catalyst.reads_the_clock(classic),
+            cascades=cascades,
         )
         found = tuple(cascades.calibrations)
         adapting = Adapting(rewriting, catalyst.dropped_filters(plan), (), found, plan)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
@@ -14,8 +14,9 @@ from pyspark.sql.types import BinaryType, BooleanType, DoubleType, StructField, 
 from pyspark.sql.udf import UserDefinedFunction
 
 from eddyline import catalyst
+from eddyline.blocks.filter_block import FunctionKind
 from eddyline.cascades.calibration import Calibration, Label, calibrate
-from eddyline.cascades.thresholds import ASK_ALL, Thresholds
+from eddyline.cascades.thresholds import Thresholds
 from eddyline.catalyst import Plan
 from eddyline.planner.declare.declared_cascades import CASCADES, Cascade
 from eddyline.planner.read.chains import FilterLink, Link, ProjectLink, Tree, read_link
@@ -51,8 +52,10 @@ class CascadesInQuery:
 
     def _calls(self, mark: CascadeMark, function: Tree, below: Plan) -> CascadeCalls:
         """Return the functions that decide a cascade; raise what its oracle raises."""
-        known = self._known.get(function.result)  # another form of the same plan
-        if known is not None:
+        # Other forms of a plan call it over the same rows, and a plan may call it over others.
+        given = tuple(catalyst.pretty(child.handle) for child in function.children)
+        place = mark.number, given, catalyst.tree_text(below)
+        if (known := self._known.get(place)) is not None:
             return known
         cascade = CASCADES.of(mark.number, mark.name)
         labelled: Mapping[bytes, bool] = {}
@@ -62,27 +65,31 @@ class CascadesInQuery:
             calibration, labelled = _calibrated(self.spark, cascade, function, below, self.adapted)
         self.calibrations.append(calibration)
         calls = _deciding(cascade, calibration.thresholds, labelled)
-        self._known[function.result] = calls
+        self._known[place] = calls
         return calls
 
 
 def _deciding(
     cascade: Cascade, thresholds: Thresholds, labelled: Mapping[bytes, bool]
 ) -> CascadeCalls:
-    verdict = ProxyVerdict(cascade.name, cascade.called, thresholds, labelled)
     by_column = cascade.called is None and thresholds.decides
-    if cascade.called is None and not by_column:  # its scores would decide nothing
-        verdict = ProxyVerdict(cascade.name, _no_score, ASK_ALL, labelled)
-    kind = cascade.proxy.evalType if cascade.called is not None else _BY_ROWS
-    name = f"{cascade.name}_proxy"
+    # Where its scores would decide nothing, they are not computed.
+    called = None if by_column else cascade.called or _no_score
     return CascadeCalls(
-        UserDefinedFunction(verdict, BooleanType(), name=name, evalType=kind),
+        UserDefinedFunction(
+            ProxyVerdict(cascade.name, called, thresholds, labelled),
+            BooleanType(),
+            name=f"{cascade.name}_proxy",
+            evalType=_kind(cascade),
+        ),
         cascade.oracle,
         cascade.proxy if by_column else None,
     )
 
 
-_BY_ROWS: Final = 100
+def _kind(cascade: Cascade) -> int:
+    """Return the evaluation type of what calls a proxy, or takes its scores."""
+    return FunctionKind.PICKLED if cascade.called is None else int(cascade.proxy.evalType)
 
 
 def _no_score(*_: object, **__: object) -> None:
@@ -129,14 +136,13 @@ def _columns(
     """Return the label of a row, and its score with the key of its arguments."""
     plain = [column for column, name in zip(given, names, strict=True) if name is None]
     named = {name: column for column, name in zip(given, names, strict=True) if name is not None}
-    scored: Any = Scored(cascade.name, cascade.called)
-    if cascade.called is not None:
-        kind = cascade.proxy.evalType
-        udf = UserDefinedFunction(scored, _SCORED, name=f"{cascade.name}_proxy", evalType=kind)
-        scores = udf(*plain, **named)
-    else:
-        udf = UserDefinedFunction(scored, _SCORED, name=f"{cascade.name}_proxy")
+    scored = Scored(cascade.name, cascade.called)
+    name, kind = f"{cascade.name}_proxy", _kind(cascade)
+    udf = UserDefinedFunction(scored, _SCORED, name=name, evalType=kind)
+    if cascade.called is None:
         scores = udf(cascade.proxy(*plain, **named), *given)
+    else:
+        scores = udf(*plain, **named)
     return cascade.oracle(*plain, **named).alias("label"), scores.alias("scored")
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from eddyline.asking.checked_numbers import whole_number
 from eddyline.blocks.filter_block import FunctionKind
 from eddyline.cascades.targets import checked_targets
+from eddyline.chance import chance_in
 from eddyline.planner.declare.concurrent import concurrent
 from eddyline.planner.declare.declared_cascades import CASCADES, Cascade
 from eddyline.quirks import arrow_columns
@@ -118,6 +119,11 @@ def _proxy(proxy: Callable[..., Any]) -> tuple[Any, Callable[..., Any] | None]:
     given: Any = proxy
     kind = getattr(given, "evalType", None)
     if kind is None:
+        if (chance := chance_in(given)) is not None:
+            raise ValueError(
+                f"what is proven of a proxy's scores holds where they come out again, and this one "
+                f"{chance}; if its scores do not hang on that, mark it with @eddyline.deterministic"
+            )
         return UserDefinedFunction(given, DoubleType()), given
     if isinstance(given.func, CascadeMark):
         raise TypeError(f"{given.func.name} is a cascade, which gives no score")
