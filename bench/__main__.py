@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import bench.adversarial.benchmark
 import bench.beginnings
 import bench.calls.benchmark
+import bench.cascade.benchmark
 import bench.cheap.benchmark
 import bench.columns_of_columns
 import bench.demo
@@ -54,6 +55,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "beginnings": bench.beginnings.main,
     "first": bench.first_use.benchmark.main,
     "calls": bench.calls.benchmark.main,
+    "cascade": bench.cascade.benchmark.main,
     "cheap": bench.cheap.benchmark.main,
     "columns": bench.columns_of_columns.main,
     "demo": bench.demo.main,

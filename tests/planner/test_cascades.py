@@ -25,6 +25,8 @@ pytestmark = pytest.mark.slow(90)
 
 ROWS = 3_000
 
+vectors: Any = pandas_functions.pandas_udf
+
 
 class Asked:
     """An oracle that accepts every fifth number, and counts whom it is asked about."""
@@ -127,7 +129,7 @@ def test_precision_lets_the_proxy_accept(numbers: DataFrame) -> None:
 PROXIES: dict[str, Callable[[], Any]] = {
     "function": lambda: scored,
     "udf": lambda: F.udf(scored, DoubleType()),
-    "vectors": lambda: pandas_functions.pandas_udf(lambda n: n.map(scored), DoubleType()),
+    "vectors": lambda: vectors(lambda n: n.map(scored), DoubleType()),
     "concurrent": lambda: eddyline.concurrent(scored, returns="double", batch=None),
 }
 
@@ -165,11 +167,9 @@ PLACES: dict[str, Callable[[DataFrame, CascadeUDF], DataFrame]] = {
         F.udf(lambda kept: kept, BooleanType())(is_fifth("n"))
     ),
     "arrow": lambda df, is_fifth: df.where(
-        pandas_functions.pandas_udf(lambda kept: kept, BooleanType())(is_fifth("n"))
+        vectors(lambda kept: kept, BooleanType())(is_fifth("n"))
     ),
-    "argument": lambda df, is_fifth: df.where(
-        is_fifth(pandas_functions.pandas_udf(lambda n: n + 0, "bigint")("n"))
-    ),
+    "argument": lambda df, is_fifth: df.where(is_fifth(vectors(lambda n: n + 0, "bigint")("n"))),
     "aggregate": lambda df, is_fifth: (
         df.groupBy("n").agg(F.max(is_fifth("n").cast("int")).alias("kept")).where("kept = 1")
     ),

@@ -15,8 +15,9 @@ MOST_SHARE: Final = 0.4
 LOOKS: Final = 4
 """At how many numbers of labels one may stop, each twice the one before."""
 
-SMALL_SHARE: Final = 0.1
-"""Of all rows, what may be labelled to have thresholds that give more rows to the proxy."""
+SMALL_SHARE: Final = 0.08
+"""Of all rows, what may be labelled to have thresholds that give more rows to the proxy. The second
+look, at 0.1, comes to that, also where the number of rows is only estimated."""
 
 _ENOUGH, _AMPLE = 1.5, 4.0
 """Accepted rows, in times of the least that proves anything, after which labelling ends: where more
