@@ -406,6 +406,12 @@ def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     return () if adapting is None else adapting.rewriting.left
 
 
+def cascades_in(df: DataFrame) -> tuple[Calibration, ...]:
+    """Return the cascades of which ``adapt`` set thresholds when it made this very DataFrame."""
+    adapting = _adaptings.get(df)
+    return () if adapting is None else adapting.cascades
+
+
 def checked_seed(seed: int) -> None:
     """Raise TypeError, ValueError for what is no seed."""
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
 from eddyline.asking.checked_numbers import switch
 from eddyline.host.classic import chosen_session
 from eddyline.host.classic import classic as classic_frame
-from eddyline.planner.adapt import adapted_blocks, is_derived, left_in
+from eddyline.planner.adapt import adapted_blocks, cascades_in, is_derived, left_in
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.block_reports import routing_report
 from eddyline.reports.learned_report import LearnedReport
@@ -24,8 +26,8 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     covers all actions since :func:`~eddyline.adapt` or :func:`~eddyline.enable`, added up. Lookups,
     and calls made at the driver, are always those of all actions. A task that Spark ran twice
     counts twice; one that failed or was cut short by a limit may be missing. Before the first
-    action the blocks have no figures. What was left to Spark is listed only for the DataFrame that
-    ``adapt`` returned.
+    action the blocks have no figures. What was left to Spark, and the thresholds of cascades, are
+    listed only for the DataFrame that ``adapt`` returned.
 
     - *Per predicate*: rows in, passed, rejected, NULL, errors held and dropped, seconds.
     - *Per function*: calls made (of a concurrent function those made at the driver, one for each
@@ -67,7 +69,8 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
         for block, options in adapted
     ]
     left = tuple((predicate.text, predicate.why) for predicate in left_in(df))
-    return routing_report(context, blocks, left, whole=whole, every_action=every)
+    found = routing_report(context, blocks, left, whole=whole, every_action=every)
+    return replace(found, cascades=cascades_in(df))
 
 
 def learned(spark: SparkSession | None = None) -> LearnedReport:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from eddyline.cascades.calibration import Calibration
 from eddyline.reports.advice import advice
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction
@@ -29,6 +30,7 @@ def as_dict(
     left: Sequence[tuple[str, str]],
     called: Sequence[CalledFunction] = (),
     asked: Sequence[AskedTable] = (),
+    cascades: Sequence[Calibration] = (),
 ) -> dict[str, Any]:
     """Return the report as plain data; the keys are described at ``RoutingReport.to_dict``."""
     plain = compared(blocks)
@@ -51,7 +53,23 @@ def as_dict(
         "left": [{"what": what, "why": why} for what, why in left],
         "called": [asdict(function) for function in called],
         "asked": [_asked(table) for table in asked],
+        "cascades": [_cascade(cascade) for cascade in cascades],
         "advice": list(advice(blocks, called, asked)),
+    }
+
+
+def _cascade(cascade: Calibration) -> dict[str, Any]:
+    low, high = cascade.thresholds.low, cascade.thresholds.high
+    return {
+        "name": cascade.name,
+        **asdict(cascade.targets),
+        "low": low if isfinite(low) else None,
+        "high": high if isfinite(high) else None,
+        "accepts_all": high < 0 and not isfinite(high),
+        "rows": cascade.rows,
+        "labels": cascade.labels,
+        "accepted": cascade.accepted,
+        "spared": cascade.spared,
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from eddyline.cascades.calibration import Calibration
 from eddyline.reports.as_dict import as_dict
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction
@@ -26,15 +27,16 @@ class RoutingReport:
 
     ``blocks`` stand in the order of the query. ``left`` holds, for every part
     that does not run in an eddy, what it is and why. ``called`` are the concurrent functions,
-    whose calls the driver has made, with what they cost, ``asked`` the lookup tables. Printing
-    the report, or showing it at a prompt, gives text; showing it at the end of a notebook cell
-    gives pictures.
+    whose calls the driver has made, with what they cost, ``asked`` the lookup tables, ``cascades``
+    the thresholds that ``adapt`` has set. Printing the report, or showing it at a prompt, gives
+    text; showing it at the end of a notebook cell gives pictures.
     """
 
     blocks: tuple[BlockReport, ...]
     left: tuple[tuple[str, str], ...] = ()
     called: tuple[CalledFunction, ...] = ()
     asked: tuple[AskedTable, ...] = ()
+    cascades: tuple[Calibration, ...] = ()
 
     def __str__(self) -> str:
         """The report as plain text, as wide as the terminal."""
@@ -94,8 +96,12 @@ class RoutingReport:
         ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched`` (that came
         with a key which their call had not asked for) and ``by_source``: for each ``source`` its
         ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is the most
-        keys in a request; ``refusals`` and ``waited`` as above. ``advice``: sentences that say what
-        may help, for people.
+        keys in a request; ``refusals`` and ``waited`` as above. ``cascades``: for each cascade
+        ``name``, its targets ``recall`` and ``precision`` (null where there is none) and ``delta``, the thresholds ``low`` and ``high``
+        (null where the proxy drops or accepts nothing, or, as ``accepts_all`` says, accepts every
+        score), about how many ``rows`` there were to draw from, the ``labels`` asked for, how many
+        of these were ``accepted``, and the share ``spared`` that the thresholds decide.
+        ``advice``: sentences that say what may help, for people.
 
         In a join block ``predicates`` ends with the joins, one for each of the
         ``inputs``, and ``layout`` says how these meet. An order begins with
@@ -143,10 +149,10 @@ class RoutingReport:
         nothing tells, ``joined_calls``, those made, are counted as possible.
         ``calls`` is the larger one where rows were copied.
         """
-        return as_dict(self.blocks, self.left, self.called, self.asked)
+        return as_dict(self.blocks, self.left, self.called, self.asked, self.cascades)
 
     def _sections(self) -> ReportSections:
-        return report_sections(self.blocks, self.left, self.called, self.asked)
+        return report_sections(self.blocks, self.left, self.called, self.asked, self.cascades)
 
 
 def reports_page(reports: Sequence[tuple[str, str, RoutingReport]]) -> str:

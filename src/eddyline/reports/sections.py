@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from eddyline.cascades.calibration import Calibration
 from eddyline.reports.advice import advice
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction
@@ -23,6 +24,7 @@ from eddyline.reports.tables import (
     TableSection,
     asked_table,
     called_table,
+    cascades_table,
     changes_table,
     functions_table,
     inputs_table,
@@ -132,12 +134,14 @@ def report_sections(
     left: Sequence[tuple[str, str]],
     called: Sequence[CalledFunction] = (),
     asked: Sequence[AskedTable] = (),
+    cascades: Sequence[Calibration] = (),
 ) -> ReportSections:
     """Return what there is to say of blocks, of what was left to Spark, and of the driver."""
     comparison = compared(blocks)
     beside = (
         asked_table(asked) if asked else None,
         called_table(called) if called else None,
+        cascades_table(cascades) if cascades else None,
         left_table(left) if left else None,
     )
     ran = any(block.record is not None for block in blocks)

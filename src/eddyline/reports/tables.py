@@ -6,11 +6,13 @@ how it looks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Literal, TypeAlias
 
+from eddyline.cascades.calibration import Calibration
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction, spent_in_all
@@ -297,6 +299,34 @@ def called_table(functions: Sequence[CalledFunction]) -> TableSection:
     spent = spent_in_all(functions)
     notes = (f"Spent in all: {spent}",) if spent else ()
     return TableSection("Called at the driver", columns, notes)
+
+
+def cascades_table(cascades: Sequence[Calibration]) -> TableSection:
+    """Return the thresholds of cascades, and what they rest on."""
+    cuts = [cascade.thresholds for cascade in cascades]
+    columns = (
+        Column("Cascade", tuple(cascade.name for cascade in cascades), "code"),
+        Column("Target", tuple(str(cascade.targets) for cascade in cascades), "words", Room.PAGE),
+        Column("Labels", _counts(cascade.labels for cascade in cascades)),
+        Column("Accepted", _counts(cascade.accepted for cascade in cascades)),
+        Column("Dropped below", tuple(_cut(cut.low) for cut in cuts), rare=True),
+        Column(
+            "Accepted above", tuple(_cut(cut.high, all_at=-math.inf) for cut in cuts), rare=True
+        ),
+        Column(
+            "By proxy",
+            _shares((cascade.spared * cascade.labels, cascade.labels) for cascade in cascades),
+            meaning="the share of the labelled rows that the thresholds decide",
+        ),
+    )
+    return TableSection("Cascades", columns)
+
+
+def _cut(score: float, all_at: float = math.inf) -> str | None:
+    """Return a threshold; None where it cuts nothing off. ``all_at`` it cuts off everything."""
+    if math.isinf(score):
+        return "any" if score == all_at else None
+    return f"{score:.6g}"
 
 
 def left_table(left: Sequence[tuple[str, str]]) -> TableSection:
