@@ -46,6 +46,8 @@ NAMES: Final = (
     "LookupMethod",
     "concurrent",
     "kept",
+
+    "cascade",
     "StandingQueries",
     "deterministic",
     "forgetful",
@@ -118,6 +120,8 @@ GUIDES: Final = {
     "lookup_table": "lookups.md",
     "concurrent": "functions.md",
     "kept": "models.md",
+
+    "cascade": "cascades.md",
     "StandingQueries": "standing-queries.md",
     "deterministic": "guide.md#functions-that-look-non-deterministic",
     "stateless": "guide.md#iterator-functions",

@@ -62,6 +62,27 @@ def functions(spark: SparkSession) -> dict[str, Any]:
     }
 
 
+def cascades(spark: SparkSession) -> dict[str, Any]:
+    """Posts, every seventh of them spam, and a client that answers as a service would."""
+
+    async def post(path: str, json: Mapping[str, str]) -> SimpleNamespace:
+        number = int(json["text"].split()[1]) + len(path) * 0
+        return SimpleNamespace(json=lambda: {"spam": number % 7 == 0})
+
+    def is_english(text: str) -> bool:
+        return text.isascii()
+
+    def text(number: int) -> str:
+        loud = number * 7919 % 3 + (number % 7 == 0) * (2 + number % 2)
+        return f"post {number} {'for you' if number % 11 else 'für dich'}{'!' * loud}"
+
+    return {
+        "client": SimpleNamespace(post=post),
+        "is_english": udf(is_english, BooleanType()),
+        "posts": spark.createDataFrame([(n, text(n)) for n in range(6_000)], "id int, text string"),
+    }
+
+
 def standing_queries(spark: SparkSession) -> dict[str, Any]:
     """Some trades, and sectors of their symbols."""
     columns = "'AAPL' AS symbol", "900.0D + id AS price", "id AS volume", "now() AS time"
@@ -70,6 +91,7 @@ def standing_queries(spark: SparkSession) -> dict[str, Any]:
 
 
 BEFOREHAND: Final[Mapping[str, Callable[[SparkSession], dict[str, Any]]]] = {
+    "docs/cascades.md": cascades,
     "docs/functions.md": functions,
     "docs/guide.md": guide,
     "docs/lookups.md": lookups,
