@@ -50,6 +50,8 @@ class Calibration:
             lines.append(f"  the oracle is asked for every row: {why}")
             return "\n".join(lines)
         cuts = []
+        if low > high > -math.inf:  # what is left over is dropped
+            low = high
         if high < math.inf:
             every = "every score" if high == -math.inf else f"scores above {high:.6g}"
             cuts.append(f"{every} accepted")

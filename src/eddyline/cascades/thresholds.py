@@ -34,6 +34,10 @@ class Thresholds:
             return True
         return False if score < self.low else None
 
+    def less_of(self, other: Thresholds) -> Thresholds:
+        """Return thresholds that decide what both decide alike, which keep the targets of both."""
+        return Thresholds(min(self.low, other.low), max(self.high, other.high))
+
     @property
     def decides(self) -> bool:
         """Whether there is any score for which the oracle is not asked."""

@@ -86,11 +86,13 @@ def adapt(
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
-    Nothing runs yet. Filters over Python functions become blocks, together with the inner joins
-    among them. In a block each function is called only for rows that the predicates and joins
-    before it have kept, and their order is decided, and revised, while the query runs. Everything
-    else stays as Spark planned it. Columns keep their names and identities, so ``df.column`` works
-    on the result. ``df`` itself is returned where no block pays; :func:`explain` gives the reasons.
+    Nothing runs yet, except where a query calls a :func:`~eddyline.cascade`: its thresholds are set
+    by queries over some of the rows, which ask its oracle. Filters over Python functions become
+    blocks, together with the inner joins among them. In a block each function is called only for
+    rows that the predicates and joins before it have kept, and their order is decided, and revised,
+    while the query runs. Everything else stays as Spark planned it. Columns keep their names and
+    identities, so ``df.column`` works on the result. ``df`` itself is returned where no block pays;
+    :func:`explain` gives the reasons.
 
     The plan is optimized by this call, so file listings, table versions and ``current_timestamp()``
     are those of this moment.
@@ -254,7 +256,7 @@ def rewritten(
         streaming,
         fixes_the_clock,
         untested=AdaptedPart.FILTERS in wrong,
-        decide=(CascadesInQuery(spark, None) if cascades is None else cascades).decide,
+        decided=(CascadesInQuery(spark, None) if cascades is None else cascades).decided,
     )
     rewriting = rewritten_plan(plan, making)
     if wrong:

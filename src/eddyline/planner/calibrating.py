@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,15 +19,37 @@ from eddyline.cascades.calibration import Calibration, Label, calibrate
 from eddyline.cascades.thresholds import Thresholds
 from eddyline.catalyst import Plan
 from eddyline.planner.declare.declared_cascades import CASCADES, Cascade
-from eddyline.planner.read.chains import FilterLink, Link, ProjectLink, Tree, read_link
-from eddyline.planner.rewrite.decided_cascades import CascadeCalls, Decide, argument_values
+from eddyline.planner.read.chains import (
+    ExpressionId,
+    FilterLink,
+    Link,
+    ProjectLink,
+    Tree,
+    read_link,
+)
+from eddyline.planner.rewrite.decided_cascades import (
+    CascadeCalls,
+    argument_values,
+    with_cascades_decided,
+)
 from eddyline.tasks.not_adapted import CascadeMark
 from eddyline.tasks.verdicts import ProxyVerdict, Scored
 
 _KEY: Final = "eddyline_drawn"
 """The column of random numbers by which rows are drawn."""
 
+_DESCRIPTION: Final = "spark.job.description"
+
 _SCORED: Final = StructType([StructField("score", DoubleType()), StructField("key", BinaryType())])
+
+_FEW: Final = 0.25
+"""Of the rows that are drawn, a share that other predicates may leave before more are drawn."""
+
+_MORE: Final = 5
+"""How many times as many rows are drawn then; these predicates are called for all of them."""
+
+_NOT_ALL: Final = 0.9
+"""A random number: where the greatest one drawn is below that, there are more rows to draw."""
 
 _EXPLAINED: Final = "nothing is asked before eddyline.adapt(df) is called"
 
@@ -42,31 +64,77 @@ class CascadesInQuery:
 
     spark: SparkSession
     adapted: Callable[[DataFrame], DataFrame] | None
-    calibrations: list[Calibration] = field(default_factory=list)
-    _known: dict[object, CascadeCalls] = field(default_factory=dict)
+    _places: list[_Place] = field(default_factory=list)
+    _known: dict[object, _Place] = field(default_factory=dict)
 
     @property
-    def decide(self) -> Decide:
-        """What decides a cascade."""
-        return self._calls
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """What was found out, by places in the plan."""
+        return tuple(place.calibration for place in self._places)
+
+    def decided(self, plan: Plan) -> Plan:
+        """Return a plan with what decides cascades in their places; raise what oracles raise.
+
+        A call has the same thresholds wherever it stands in a plan: Spark puts a filter over a key
+        of a join on both sides, and a row is lost that either drops.
+        """
+        self._places = []
+        rewritten = with_cascades_decided(plan, self._calls)
+        common: dict[ExpressionId, _Place] = {}
+        for place in self._places:
+            known = common.get(place.call)
+            common[place.call] = place if known is None else known.joined(place)
+        if len(common) == len(self._places):
+            return rewritten
+        self._places = [place.sharing(common[place.call]) for place in self._places]
+        again = iter(self._places)
+        return with_cascades_decided(plan, lambda *_: next(again).calls)
 
     def _calls(self, mark: CascadeMark, function: Tree, below: Plan) -> CascadeCalls:
-        """Return the functions that decide a cascade; raise what its oracle raises."""
         # Other forms of a plan call it over the same rows, and a plan may call it over others.
         given = tuple(catalyst.pretty(child.handle) for child in function.children)
-        place = mark.number, given, catalyst.tree_text(below)
-        if (known := self._known.get(place)) is not None:
-            return known
-        cascade = CASCADES.of(mark.number, mark.name)
-        labelled: Mapping[bytes, bool] = {}
-        if self.adapted is None:
+        where = function.result, given, catalyst.tree_text(below)
+        place = self._known.get(where)
+        if place is None:
+            cascade = CASCADES.of(mark.number, mark.name)
             calibration = Calibration(cascade.name, cascade.targets, why=_EXPLAINED)
-        else:
-            calibration, labelled = _calibrated(self.spark, cascade, function, below, self.adapted)
-        self.calibrations.append(calibration)
-        calls = _deciding(cascade, calibration.thresholds, labelled)
-        self._known[place] = calls
-        return calls
+            labelled: Mapping[bytes, bool] = {}
+            if self.adapted is not None:
+                calibration, labelled = _calibrated(
+                    self.spark, cascade, function, below, self.adapted
+                )
+            place = _Place(function.result, cascade, calibration, labelled)
+            self._known[where] = place
+        self._places.append(place)
+        return place.calls
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A ``call`` of a cascade in a plan, with what was found out there."""
+
+    call: ExpressionId
+    cascade: Cascade
+    calibration: Calibration
+    labelled: Mapping[bytes, bool]
+
+    @property
+    def calls(self) -> CascadeCalls:
+        """The functions that decide it."""
+        return _deciding(self.cascade, self.calibration.thresholds, self.labelled)
+
+    def joined(self, other: _Place) -> _Place:
+        """Return what decides as little as both, and knows the labels of both."""
+        thresholds = self.calibration.thresholds.less_of(other.calibration.thresholds)
+        spared = min(self.calibration.spared, other.calibration.spared)
+        found = replace(self.calibration, thresholds=thresholds, spared=spared)
+        return replace(self, calibration=found, labelled={**self.labelled, **other.labelled})
+
+    def sharing(self, common: _Place) -> _Place:
+        """Return this place with the thresholds and labels that all places share."""
+        thresholds, spared = common.calibration.thresholds, common.calibration.spared
+        found = replace(self.calibration, thresholds=thresholds, spared=spared)
+        return replace(self, calibration=found, labelled=common.labelled)
 
 
 def _deciding(
@@ -109,7 +177,10 @@ def _calibrated(
     """
     seed = secrets.randbits(31) if cascade.seed is None else cascade.seed
     labelled: dict[bytes, bool] = {}
-    with _drawn(spark, function, below, cascade.labels, seed, adapted) as drawn:
+    with (
+        _described(spark, f"eddyline sets the thresholds of {cascade.name}"),
+        _drawn(spark, function, below, cascade.labels, seed, adapted) as drawn,
+    ):
         keys = drawn.keys
 
         def label(start: int, stop: int) -> list[Label]:
@@ -128,6 +199,18 @@ def _calibrated(
             cascade.name, cascade.targets, drawn.total, len(keys), cascade.labels, label
         )
     return found, labelled
+
+
+@contextmanager
+def _described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Show a text for the jobs of this thread, and then again what was shown for them before."""
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setLocalProperty(_DESCRIPTION, text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # None takes it back
 
 
 def _columns(
@@ -177,26 +260,39 @@ def _drawn(
             break
         between.append(link)
         (base,) = catalyst.children(base)
-    everything = catalyst.dataframe_over(spark, base)
-    drawn = everything.select("*", F.rand(seed).alias(_KEY)).orderBy(_KEY).limit(most)
-    plan = catalyst.analyzed_plan(drawn)
-    key = catalyst.outputs(plan)[-1]
-    for link in reversed(between):
-        if isinstance(link, ProjectLink):
-            plan = catalyst.project_over(link.plan, plan, [key])
-        elif isinstance(link, FilterLink):
-            plan = catalyst.filtered(catalyst.condition(link.plan), plan)
-        else:
-            plan = catalyst.evaluation_of(link.plan, link.indexes, plan)
+    filtered = any(isinstance(link, FilterLink) for link in between)
     values = [argument.handle for _, argument in argument_values(function)]
-    items = [catalyst.named(value, f"argument{n}") for n, value in enumerate(values)]
-    rows = adapted(catalyst.dataframe_over(spark, catalyst.projected([*items, key], plan))).cache()
+
+    def draw(number: int) -> tuple[DataFrame, list[float]]:
+        everything = catalyst.dataframe_over(spark, base)
+        chosen = everything.select("*", F.rand(seed).alias(_KEY)).orderBy(_KEY).limit(number)
+        plan = catalyst.analyzed_plan(chosen)
+        key = catalyst.outputs(plan)[-1]
+        for link in reversed(between):
+            if isinstance(link, ProjectLink):
+                plan = catalyst.project_over(link.plan, plan, [key])
+            elif isinstance(link, FilterLink):
+                plan = catalyst.filtered(catalyst.condition(link.plan), plan)
+            else:
+                plan = catalyst.evaluation_of(link.plan, link.indexes, plan)
+        items = [catalyst.named(value, f"argument{n}") for n, value in enumerate(values)]
+        arguments = catalyst.projected([*items, key], plan)
+        rows = adapted(catalyst.dataframe_over(spark, arguments)).cache()
+        try:
+            return rows, sorted(row[0] for row in rows.select(_KEY).collect())
+        except BaseException:
+            rows.unpersist()
+            raise
+
+    rows, keys = draw(most)
+    if filtered and 0 < len(keys) < most * _FEW and keys[-1] < _NOT_ALL:
+        rows.unpersist()
+        rows, keys = draw(most * _MORE)
     try:
-        keys = sorted(row[0] for row in rows.select(_KEY).collect())
         # All of them, or as many as have the n-th smallest of their random numbers there: within
         # 1 % for n = 10,000. A filter in between leaves random numbers as they are.
         total = len(keys)
-        if total > 1 and (total == most or any(isinstance(one, FilterLink) for one in between)):
+        if total > 1 and (total == most or filtered):
             total = max(total, round((total - 1) / keys[-1]))
         yield _Drawn(rows, keys, total)
     finally:

@@ -27,7 +27,6 @@ from eddyline.planner.rewrite.after_limits import with_functions_after_limits
 from eddyline.planner.rewrite.asked_attributes import asked_of_twins
 from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, Judged, TableOf
 from eddyline.planner.rewrite.concurrent_apart import with_concurrent_calls_apart
-from eddyline.planner.rewrite.decided_cascades import Decide, with_cascades_decided
 from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
 from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
@@ -42,8 +41,8 @@ class Making:
     Without ``joins`` these are left to Spark, and without ``remember`` all functions that no block
     takes in; unless all remember, those of them that all rows need. For a stream
     ``fixes_the_clock`` says that it reads the time of each micro-batch. With an ``untested``
-    PySpark that gets filters wrong, only what Spark cannot run by itself is adapted. ``decide``
-    tells what decides cascades.
+    PySpark that gets filters wrong, only what Spark cannot run by itself is adapted. ``decided``
+    puts what decides cascades in their place.
     """
 
     settings: SessionSettings
@@ -55,7 +54,7 @@ class Making:
     streaming: bool = False
     fixes_the_clock: bool = False
     untested: bool = False
-    decide: Decide | None = None
+    decided: Callable[[Plan], Plan] | None = None
 
 
 @dataclass
@@ -115,10 +114,8 @@ def concurrent_calls_apart(plan: Plan, _: Passage) -> Plan:
 
 def cascades_decided(plan: Plan, passage: Passage) -> Plan:
     """Put the verdict of the proxy, and the oracle for the rest, in the place of each cascade."""
-    decide = passage.making.decide
-    if decide is None or not CASCADES.any:
-        return plan
-    return with_cascades_decided(plan, decide)
+    decided = passage.making.decided
+    return plan if decided is None or not CASCADES.any else decided(plan)
 
 
 def functions_after_limits(plan: Plan, passage: Passage) -> Plan:

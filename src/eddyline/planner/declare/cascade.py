@@ -68,12 +68,12 @@ def cascade(  # what users may set
     - ``labels``: for how many rows the oracle is asked, at the most, to set the thresholds.
     - ``seed``: which rows these are; by default others each time.
 
-    :func:`~eddyline.adapt` sets the thresholds: it draws rows at random from those that reach the
-    cascade in the plan, has the oracle label some of them, and proves what the proxy may decide, by
-    tests that are exact for any number of rows and any scores, in the manner of SUPG (Kang et al.,
-    2020) and BARGAIN (Zeighami, Shankar and Parameswaran, 2025). Where nothing can be proven, the
-    oracle is asked for every row. Labels are not asked for again in the query. The thresholds stand
-    for the adapted DataFrame; :func:`~eddyline.explain` shows them.
+    :func:`~eddyline.adapt` sets the thresholds: it draws rows at random from those that the other
+    conditions of the filter accept, has the oracle label some of them, and proves what the proxy
+    may decide, by tests that are exact for any number of rows and any scores, with the promises of
+    SUPG (Kang et al., 2020) and BARGAIN (Zeighami, Shankar and Parameswaran, 2025). Where nothing
+    can be proven, the oracle is asked for every row. Labels are not asked for again in the query.
+    The thresholds stand for the adapted DataFrame; :func:`~eddyline.explain` shows them.
 
     Keep the result for as long as queries call it.
 

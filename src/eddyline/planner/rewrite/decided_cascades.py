@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
@@ -24,6 +24,7 @@ from eddyline.planner.read.chains import (
     Tree,
     read_link,
 )
+from eddyline.planner.read.concurrent_marks import mark_in
 from eddyline.planner.rewrite.replaced import replaced
 from eddyline.tasks.not_adapted import CascadeMark
 
@@ -41,7 +42,8 @@ class CascadeCalls:
 
 
 Decide: TypeAlias = Callable[[CascadeMark, Tree, Plan], CascadeCalls]
-"""Returns what decides a cascade, a function over the rows of a plan."""
+"""Returns what decides a cascade, a function, for the rows of a plan: those that no other predicate
+next to it drops."""
 
 
 def with_cascades_decided(plan: Plan, decide: Decide) -> Plan:
@@ -105,7 +107,7 @@ class _Decided:
 _Needed: TypeAlias = frozenset[ExpressionId] | None
 """The attributes that are asked for above a node; None for all of them."""
 
-_NOTHING: Final = frozenset[ExpressionId]()
+_Above: TypeAlias = tuple[FilterLink | EvaluationLink, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +116,13 @@ class _Walk:
 
     def whole(self, plan: Plan) -> Plan:
         """Return a plan with the very columns that it had."""
-        decided = self.rewrite(plan, None, _NOTHING).called(None)
+        decided = self.rewrite(plan, None, ()).called(None)
         return catalyst.projected_like(plan, decided.plan) if decided.loose else decided.plan
 
-    def rewrite(self, plan: Plan, needed: _Needed, filtering: frozenset[ExpressionId]) -> _Decided:
+    def rewrite(self, plan: Plan, needed: _Needed, above: _Above) -> _Decided:
         """Return a plan whose columns may be more than they were.
 
-        ``filtering`` are the attributes that filters above it are about, with nothing but functions
-        between.
+        ``above`` are the filters and functions right above it, the nearest first.
         """
         if not catalyst.has_python_function(plan):
             return _Decided(plan)
@@ -132,39 +133,43 @@ class _Walk:
             return _Decided(replaced(plan, children, new, self.whole))
         asked = _asked_below(link, needed)
         if isinstance(link, ProjectLink):
-            below = self.rewrite(children[0], asked, _NOTHING).called(asked)
+            below = self.rewrite(children[0], asked, ()).called(asked)
             return _Decided(replaced(plan, children, [below.plan], self.whole))
         if isinstance(link, FilterLink):
-            about = frozenset(name for one in link.conjuncts for name in one.attributes())
-            filtering = filtering | about if deterministic else _NOTHING
-            below = self.rewrite(children[0], asked, filtering)
+            below = self.rewrite(children[0], asked, (link, *above) if deterministic else ())
             if not deterministic:
                 below = below.called(asked)
             return self._filtered(link, below)
-        below = self.rewrite(children[0], asked, filtering)
-        used = {name for function in link.functions for name in function.attributes()}
-        made = {result.identity for result in link.results}
+        below = self.rewrite(children[0], asked, (link, *above) if deterministic else ())
         # What no filter is about is for the rows that the cascade has kept.
-        if not used.isdisjoint(below.pending) or (below.late and not made <= filtering):
+        filters = deterministic and _filters(link, above)
+        if not _used(link).isdisjoint(below.pending) or (below.late and not filters):
             below = below.called(asked)
         marks = {index: cascade_in(link.functions[index]) for index in link.indexes}
         cascades = {index: mark for index, mark in marks.items() if mark is not None}
         if cascades:
-            return self._evaluated(link, cascades, below)
+            return self._evaluated(link, cascades, below, above)
         return replace(below, plan=replaced(plan, children, [below.plan], self.whole))
 
     def _evaluated(
-        self, link: EvaluationLink, cascades: dict[int, CascadeMark], below: _Decided
+        self,
+        link: EvaluationLink,
+        cascades: dict[int, CascadeMark],
+        below: _Decided,
+        above: _Above,
     ) -> _Decided:
         """Return the verdicts about the cascades of a node, over what evaluates its others."""
         others = [index for index in link.indexes if index not in cascades]
         plan = below.plan
         if others:
             plan = catalyst.evaluation_of(link.plan, others, plan)
+        results = {link.results[index].identity for index in cascades}
+        here = replace(link, indexes=tuple(others))
+        kept = _kept_by_others(below.plan, here, above, results | below.pending.keys())
         pending = dict(below.pending)
         for index, mark in cascades.items():
             function, result = link.functions[index], link.results[index]
-            calls = self.decide(mark, function, below.plan)
+            calls = self.decide(mark, function, kept)
             plan, verdict = _judged(calls, function, plan)
             oracle = catalyst.udf_call(calls.oracle, [child.handle for child in function.children])
             answer = catalyst.new_attribute("answer", oracle)
@@ -200,6 +205,53 @@ class _Walk:
                 late.append(catalyst.in_terms_of(conjunct.handle, means))
         plan = catalyst.filtered(catalyst.conjunction(early), below.plan) if early else below.plan
         return replace(below, plan=plan, late=tuple(late), asked=below.asked | asked, loose=True)
+
+
+def _filters(link: EvaluationLink, above: _Above) -> bool:
+    """Whether all that a node evaluates is for filters right above it."""
+    filters = (other for other in above if isinstance(other, FilterLink))
+    about = {name for other in filters for one in other.conjuncts for name in one.attributes()}
+    return about.issuperset(result.identity for result in link.results)
+
+
+def _used(link: EvaluationLink) -> set[ExpressionId]:
+    """Return the attributes that the functions of a node are called with."""
+    return {name for function in link.functions for name in function.attributes()}
+
+
+def _kept_by_others(
+    plan: Plan, here: EvaluationLink, above: _Above, unknown: set[ExpressionId]
+) -> Plan:
+    """Return the rows of a plan that the filters above it keep, as far as no cascade decides.
+
+    ``here`` are the functions that stand beside a cascade, ``above`` what is above these, and
+    ``unknown`` the results of cascades. Conjuncts over concurrent functions are left out, too:
+    their calls may cost as much as the oracle's.
+    """
+    for position, link in enumerate((here, *above)):
+        if isinstance(link, FilterLink):
+            known = [one for one in link.conjuncts if unknown.isdisjoint(one.attributes())]
+            if known:
+                plan = catalyst.filtered(catalyst.conjunction([one.handle for one in known]), plan)
+            continue
+        if position and not _filters(link, above[position:]):
+            break  # what follows is for rows that the cascade has kept
+        known_calls = [
+            index
+            for index in link.indexes
+            if not _stands_in(link.functions[index])
+            and unknown.isdisjoint(link.functions[index].attributes())
+        ]
+        results = {result.identity for result in link.results}
+        unknown |= results - {link.results[index].identity for index in known_calls}
+        if known_calls:
+            plan = catalyst.evaluation_of(link.plan, known_calls, plan)
+    return plan
+
+
+def _stands_in(function: Tree) -> bool:
+    """Whether a function is a cascade or a concurrent one."""
+    return cascade_in(function) is not None or mark_in(function) is not None
 
 
 def argument_values(function: Tree) -> list[tuple[str | None, Tree]]:
