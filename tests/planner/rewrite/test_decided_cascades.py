@@ -74,7 +74,7 @@ def test_the_oracle_stands_above_all_filters_and_the_verdict_below(spark: SparkS
 def test_what_no_filter_is_about_is_for_rows_that_the_cascade_keeps(spark: SparkSession) -> None:
     query = spark.range(9).where(is_fifth("id")).select(plus("id"))
     lines, (population,), _ = rewritten(query)
-    function = place(lines, "BatchEvalPython", "<lambda>")
+    function = place(lines, "BatchEvalPython", "pythonUDF")
     assert function < place(lines, "Filter", "coalesce", "answer")
     assert "EvalPython" not in population
 
