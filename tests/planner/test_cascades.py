@@ -332,6 +332,14 @@ def test_a_session_that_adapts_all_asks_about_every_row(
     assert asked.calls == Counter(range(ROWS))
 
 
+def test_a_watch_asks_about_every_row(numbers: DataFrame) -> None:
+    asked = Asked()
+    parts = eddyline.watch(numbers.filter(cascade_of(asked)("n")))
+    rows = [row for part in parts for row in part.rows["n"].to_pylist()]
+    assert recall(set(rows)) == 1
+    assert asked.calls == Counter(range(ROWS))
+
+
 def test_without_adapt_it_says_what_to_do(numbers: DataFrame) -> None:
     with pytest.raises(PythonException, match=r"is a cascade.*through eddyline\.adapt"):
         numbers.filter(cascade_of(Asked())("n")).collect()

@@ -9,7 +9,7 @@ from pyspark.serializers import CPickleSerializer
 
 from eddyline import catalyst
 from eddyline.catalyst import Plan
-from eddyline.planner.read.cascade_marks import cascade_of
+from eddyline.planner.read.cascade_marks import cascade_in, cascade_of
 from eddyline.planner.read.chains import FUSED_NAME, EvaluationLink, Tree
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
@@ -34,12 +34,12 @@ def mark_in(tree: Tree) -> ConcurrentMark | None:
     return mark_of(tree.pickled.command)
 
 
-def marks_of(link: EvaluationLink) -> Iterator[ConcurrentMark]:
-    """Yield the concurrent functions that a node evaluates."""
+def marks_of(link: EvaluationLink) -> Iterator[ConcurrentMark | CascadeMark]:
+    """Yield the concurrent functions and cascades that a node evaluates."""
     pending = [link.functions[index] for index in link.indexes]
     while pending:
         tree = pending.pop()
-        mark = mark_in(tree) if tree.name == "PythonUDF" else None
+        mark = (mark_in(tree) or cascade_in(tree)) if tree.name == "PythonUDF" else None
         if mark is not None:
             yield mark
         pending.extend(tree.children)
