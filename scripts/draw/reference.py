@@ -46,7 +46,6 @@ NAMES: Final = (
     "LookupMethod",
     "concurrent",
     "kept",
-
     "cascade",
     "StandingQueries",
     "deterministic",
@@ -120,7 +119,6 @@ GUIDES: Final = {
     "lookup_table": "lookups.md",
     "concurrent": "functions.md",
     "kept": "models.md",
-
     "cascade": "cascades.md",
     "StandingQueries": "standing-queries.md",
     "deterministic": "guide.md#functions-that-look-non-deterministic",

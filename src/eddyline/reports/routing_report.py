@@ -97,11 +97,11 @@ class RoutingReport:
         with a key which their call had not asked for) and ``by_source``: for each ``source`` its
         ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is the most
         keys in a request; ``refusals`` and ``waited`` as above. ``cascades``: for each cascade
-        ``name``, its targets ``recall`` and ``precision`` (null where there is none) and ``delta``, the thresholds ``low`` and ``high``
-        (null where the proxy drops or accepts nothing, or, as ``accepts_all`` says, accepts every
-        score), about how many ``rows`` there were to draw from, the ``labels`` asked for, how many
-        of these were ``accepted``, and the share ``spared`` that the thresholds decide.
-        ``advice``: sentences that say what may help, for people.
+        ``name``, its targets ``recall`` and ``precision`` (null where there is none) and ``delta``,
+        the thresholds ``low`` and ``high`` (null where the proxy drops or accepts nothing, or, as
+        ``accepts_all`` says, accepts every score), about how many ``rows`` there were to draw from,
+        the ``labels`` asked for, how many of these were ``accepted``, and the share ``spared`` that
+        the thresholds decide. ``advice``: sentences that say what may help, for people.
 
         In a join block ``predicates`` ends with the joins, one for each of the
         ``inputs``, and ``layout`` says how these meet. An order begins with
