@@ -23,7 +23,7 @@ MOODY: Final = 11
 HANGS: Final = 5.0
 """Seconds after which the line of that one is cut."""
 
-USD_PER_TOKEN: Final = 2e-6
+USD_PER_TOKEN: Final = 2e-5
 
 
 class FakeProvider:
@@ -41,7 +41,7 @@ class FakeProvider:
     >>> [answer.status_code for answer in answers], answers[0].json()
     ([200, 200, 429], {'text': 'delivery', 'tokens': 2})
     >>> provider.calls, provider.refusals, round(provider.billed, 9)
-    (2, 1, 8e-06)
+    (2, 1, 8e-05)
     """
 
     def __init__(self, calls: int = 40, seconds: float = 1.0) -> None:
