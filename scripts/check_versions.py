@@ -1,8 +1,9 @@
-"""Run the main paths with every supported version of PySpark, and say how each fared.
+"""Run tests with every supported version of PySpark, and say how each fared.
 
     python scripts/check_versions.py [4.1 …] [python-3.13 …] [pandas-3]
 
-What is tested is the wheel in ``dist``, not the source tree. Each minor version of PySpark has an
+What is tested is the wheel in ``dist``, not the source tree: all tests with PySpark 4.0 and the
+oldest Python at hand, and the main paths otherwise. Each minor version of PySpark has an
 environment of its own, with the newest patch release that ``make locks`` has found and the oldest
 Python at hand; the newest PySpark, and the oldest that takes it, also have one with the newest
 Python at hand, and the newest PySpark one with pandas 3. A word leaves the environments that have
@@ -35,6 +36,12 @@ TESTS: Final = (
     "tests/quirks",
 )
 
+ALL_TESTS: Final = ("--numprocesses", "2", "--dist", "loadfile", "--no-loadscope-reorder", "tests")
+"""What ``make test`` runs, but for the examples in docstrings, which are the source tree's."""
+
+WITH_ALL_TESTS: Final = "4.0"
+"""The oldest PySpark that has nearly all that the newest has; `make test` runs on the newest."""
+
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that Eddyline is made for, oldest first."""
 
@@ -59,6 +66,7 @@ class Environment:
     pyspark: str
     python: str
     pandas: str = "2"
+    tests: Sequence[str] = TESTS
 
     @property
     def name(self) -> str:
@@ -128,7 +136,7 @@ def checked(environment: Environment, interpreter: str, wheel: Path) -> Result:
     if difference := environment.difference():
         return Result(environment.name, difference, passed=False, seconds=0.0)
     run = subprocess.Popen(
-        [environment.folder / "bin/python", "-m", "pytest", *TESTS],
+        [environment.folder / "bin/python", "-m", "pytest", *environment.tests],
         cwd=ROOT,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
@@ -166,7 +174,8 @@ def environments(pythons: Sequence[str]) -> Iterator[Environment]:
     minors = [".".join(map(str, minor)) for minor in TESTED]
     for minor in minors:
         if PYTHONS.index(pythons[0]) <= PYTHONS.index(NEWEST_PYTHON.get(minor, PYTHONS[-1])):
-            yield Environment(minor, pythons[0])
+            tests = ALL_TESTS if minor == WITH_ALL_TESTS else TESTS
+            yield Environment(minor, pythons[0], tests=tests)
     if pythons[-1] != pythons[0]:
         newest = PYTHONS.index(pythons[-1])
         takes_it = [

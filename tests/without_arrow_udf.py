@@ -26,13 +26,20 @@ def skip_where_asked() -> None:
             vars(module)["ArrowUDFType"] = pyspark.sql.pandas.functions.PandasUDFType
 
 
+def require_arrow_udf() -> None:
+    """Skip the test that runs where this PySpark has none."""
+    if not WITH_ARROW_UDF:
+        pytest.skip("this PySpark has no arrow_udf")
+
+
 class _Skipping:
     def __call__(self, *_: object, **__: object) -> None:
-        pytest.skip("this PySpark has no arrow_udf")
+        require_arrow_udf()
 
     @property
     def evalType(self) -> int:  # noqa: N802 - as PySpark's
-        pytest.skip("this PySpark has no arrow_udf")
+        require_arrow_udf()
+        raise AssertionError("it is made where there is no arrow_udf only")
 
     def asNondeterministic(self) -> _Skipping:  # noqa: N802 - as PySpark's
         return self

