@@ -56,7 +56,7 @@ check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what
 
 # Each has an environment of its own: the pinned dependencies with another PySpark, Python or pandas.
 .PHONY: versions
-versions: wheel  ## run the main paths of the wheel with each PySpark, the oldest and newest Python, pandas 3; ARGS=4.1 narrows them
+versions: wheel  ## run all tests of the wheel with PySpark 4.0, its main paths with each other, the oldest and newest Python, pandas 3; ARGS=4.1 narrows them
 	@$(BIN)/python scripts/check_versions.py $(ARGS)
 
 .PHONY: lint

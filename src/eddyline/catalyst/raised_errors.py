@@ -60,11 +60,15 @@ def _converted(error: Any) -> BaseException:  # noqa: ANN401  # Py4J has no type
     converted = _convert(error)
     if not isinstance(converted, captured.UnknownException) or not _of_subquery(error):
         return converted
-    cause = error
+    around = cause = error
     while str(cause.getClass().getName()) in WRAPPERS and cause.getCause() is not None:
-        cause = cause.getCause()
-    within = _convert(cause)
-    return converted if isinstance(within, captured.UnknownException) else within
+        around, cause = cause, cause.getCause()
+    # PySpark 4.0 knows what has failed in Python only by what is around it.
+    for told in (cause, around):
+        within = _convert(told)
+        if not isinstance(within, captured.UnknownException):
+            return within
+    return converted
 
 
 def _of_subquery(error: Any) -> bool:  # noqa: ANN401  # Py4J has no types

@@ -21,7 +21,7 @@ VECTORIZED: Any = F  # of which the type checker does not know all
 @pytest.fixture(scope="module", autouse=True)
 def functions(spark: SparkSession) -> Iterator[None]:
     """Functions of three kinds, each of which Spark evaluates in a node of its own."""
-    spark.udf.register("row", F.udf(lambda value: value, "long"))
+    spark.udf.register("row", F.udf(lambda value: value, "long", useArrow=True))
     spark.udf.register("pickled", F.udf(lambda value: value, "long", useArrow=False))
     spark.udf.register("series", VECTORIZED.pandas_udf(lambda values: values, "long"))
     yield
