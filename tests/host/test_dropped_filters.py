@@ -13,8 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import BooleanType, LongType
 
 import eddyline
+from eddyline.quirks.pyspark_at_hand import MINOR
 
 SOURCES = "spark.sql.sources.useV1SourceList"
+TOLD = MINOR > (4, 0)
+"""Whether a scan in a plan names the filters that were pushed to it; else nobody can keep them."""
+
 FORMATS = ("parquet", "csv", "json")
 
 even = F.udf(lambda n: n % 2 == 0, BooleanType())
@@ -81,14 +85,18 @@ def read(spark: SparkSession, files: Path) -> None:
 def test_no_filter_is_dropped(
     spark: SparkSession, expected: Counter[Row], caplog: pytest.LogCaptureFixture
 ) -> None:
+    if not TOLD:
+        plain = Counter(spark.sql(ALL).collect())
+        assert plain != expected
+        expected = plain
     with caplog.at_level(logging.WARNING, "eddyline"):
         adapted = eddyline.adapt(spark.sql(ALL))
     assert Counter(adapted.collect()) == expected
-    assert "Spark drops these filters" in caplog.text
+    assert ("Spark drops these filters" in caplog.text) == TOLD
     caplog.clear()
     with caplog.at_level(logging.WARNING, "eddyline"), eddyline.enable(spark):
         assert Counter(spark.sql(ALL).collect()) == expected
-    assert "Spark drops these filters" in caplog.text
+    assert ("Spark drops these filters" in caplog.text) == TOLD
 
 
 @pytest.mark.usefixtures("expected")
@@ -100,6 +108,7 @@ def test_what_is_dropped_is_said(spark: SparkSession) -> None:
         return explanation.dropped
 
     found = [dropped(spark.sql(QUERIES[n])) for n in (0, 5, 8)]
-    assert found == [("even(p)",), ("(NOT even(p))",), ("even(p)", "odd(r)")]
+    named = [("even(p)",), ("(NOT even(p))",), ("even(p)", "odd(r)")]
+    assert found == (named if TOLD else [()] * 3)
     assert dropped(spark.sql(QUERIES[-1])) == ()
     assert dropped(spark.sql("SELECT id, even(p) FROM files_json WHERE p > 1 AND odd(v)")) == ()

@@ -23,12 +23,12 @@ def small(number: int) -> bool:
     return number < 40
 
 
-is_even = F.udf(even, BooleanType())
-is_small = F.udf(small, BooleanType())
+is_even = F.udf(even, BooleanType(), useArrow=True)
+is_small = F.udf(small, BooleanType(), useArrow=True)
 
 
 def filtered(spark: SparkSession) -> DataFrame:
-    unknown = F.upper(F.udf(str)("id")) > "1"
+    unknown = F.upper(F.udf(str, useArrow=True)("id")) > "1"
     return spark.range(100).filter("id > 3").filter(is_even("id") & is_small("id") & unknown)
 
 

@@ -2,7 +2,8 @@
 
 With ``spark.sql.sources.useV1SourceList`` set to nothing Spark reads files by sources of version 2,
 and PySpark 4.3 then loses each filter that calls a Python function and looks at nothing but
-partition columns, wherever in the query it stands: the query gives more rows than it should.
+partition columns, wherever in the query it stands: the query gives more rows than it should. So
+does 4.0, whose plans do not name what was pushed to a scan: there nobody can tell.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from pyspark.sql.conversion import ArrowTableToRowsConversion
 
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
+from eddyline.quirks.without_settings import ALWAYS_OFF
 from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
 from eddyline.tasks.calling.local_time import instants_of, local_times
 
@@ -171,7 +172,7 @@ def test_values_are_read_as_by_pyspark(name: str, data: st.DataObject) -> None:
     column = pa.array([None, *values], stored).slice(data.draw(st.integers(0, 1)))
     convert = ArrowTableToRowsConversion._create_converter(kind)
     expected = [convert(value) for value in column.to_pylist()]
-    found = arrow_reader(kind, binary_as_bytes=True)(column)
+    found = arrow_reader(kind, binary_as_bytes="binary_as_bytes" not in ALWAYS_OFF)(column)
     assert repr(list(found)) == repr(expected)
     assert [type(value) for value in found] == [type(value) for value in expected]
     assert fields(found) == fields(expected)
