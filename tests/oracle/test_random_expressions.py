@@ -43,6 +43,7 @@ from eddyline.expressions import (
 )
 from eddyline.expressions.strings import Length
 from eddyline.planner.adapt import adapted_blocks
+from eddyline.quirks.pyspark_at_hand import MINOR
 from tests.oracle.awkward_values import (
     DDL,
     FLOATS,
@@ -231,6 +232,8 @@ def compare(spark: SparkSession, batch: list[Expression]) -> None:
         with pytest.raises(Exception, match=r"\[[A-Z_]+\]") as raised:
             df.where(f"row = {row}").selectExpr(texts[number]).collect()
         condition = str(error).partition("]")[0]
+        if MINOR <= (4, 0):  # which has one name for both
+            condition = condition.replace("REMAINDER_BY_ZERO", "DIVIDE_BY_ZERO")
         assert condition in str(raised.value), (batch[number], row, error)
 
 

@@ -180,7 +180,8 @@ def test_an_aggregate_that_fails_stops_one_query(
         with pytest.warns(UserWarning, match="has failed and is paused") as told:
             run_all(queries, sink)
         states = {row.name: (row.state, row.reason) for row in queries.queries().collect()}
-    assert len(told) == 3
+    # PySpark 4.0 warns of sockets beside it, which are not this test's.
+    assert len([each for each in told if "is paused" in str(each.message)]) == 3
     good = {name: sql for name, sql in queries_by_name.items() if name in {"good", "try"}}
     assert sink.answers() == expected(spark, {"trades": of(trades, 0)}, good)
     for name, what in (
@@ -218,7 +219,7 @@ def test_an_aggregate_that_fails_stops_one_query(
         ),
         (
             "SELECT count(*) n FROM trades GROUP BY window(time + INTERVAL 1 HOUR, '1 minute')",
-            "TimestampAddInterval",
+            "TimestampAddInterval|TimeAdd",  # as Spark 4.0 calls it
         ),
         (
             """SELECT max(n) FROM (SELECT count(*) n, window w FROM trades

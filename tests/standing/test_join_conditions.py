@@ -199,7 +199,8 @@ def test_functions_of_several_streams_and_errors(
         with pytest.warns(UserWarning, match="has failed and is paused") as told:
             run_all(queries, sink)
         states = {row["name"]: row["reason"] for row in queries.queries().collect()}
-    assert len(told) == 2
+    # PySpark 4.0 warns of sockets beside it, which are not this test's.
+    assert len([each for each in told if "is paused" in str(each.message)]) == 2
     assert "too much" in states["fails"]
     assert "DIVIDE_BY_ZERO" in states["divides"]
     tables = {"trades": trades.rows(), "quotes": quotes.rows()}
