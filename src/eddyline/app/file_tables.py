@@ -155,7 +155,9 @@ def create_view(spark: SparkSession, table: Table) -> None:
         if not frame.columns:
             raise UsageError(_empty(table))
     except (PySparkException, Py4JJavaError) as error:
-        if isinstance(error, PySparkException) and condition_of(error) == _NO_SCHEMA:
+        if _is_empty(table.path) or (
+            isinstance(error, PySparkException) and condition_of(error) == _NO_SCHEMA
+        ):
             raise UsageError(_empty(table)) from error
         why = essence(error)
         if speaks_of_nanoseconds(why):  # at an address that nobody has looked at before
@@ -169,6 +171,12 @@ def create_view(spark: SparkSession, table: Table) -> None:
             "or all in one array"
         )
     frame.createOrReplaceTempView(f"`{table.name.replace('`', '``')}`")
+
+
+def _is_empty(path: str) -> bool:
+    """Whether there is one file with nothing in it: PySpark 4.0 only says it cannot be read."""
+    file = Path(path)
+    return file.is_file() and file.stat().st_size == 0
 
 
 def _empty(table: Table) -> str:

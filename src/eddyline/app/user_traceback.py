@@ -13,6 +13,8 @@ import eddyline
 _FRAME = re.compile(r'\s*(?:\| )*File "(?P<file>.+?)", line \d+')
 _START = "Traceback (most recent call last):"
 
+_OF_JAVA = "\n\nJVM stacktrace:"  # which PySpark 4.0 appends
+
 _MACHINERY = tuple(
     f"{Path(file).parent}{os.sep}" for file in (str(eddyline.__file__), str(pyspark.__file__))
 )
@@ -37,6 +39,7 @@ def user_traceback(text: str) -> str:
         return 1 / amount
     ZeroDivisionError: division by zero
     """
+    text, _, _ = text.partition(_OF_JAVA)
     _, start, rest = text.partition(_START)
     lines: list[str] = []
     dropping = False

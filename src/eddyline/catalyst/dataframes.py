@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, Final, TypeGuard, cast
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.catalyst.dropped import loses_filters, whole_plan
@@ -35,8 +36,13 @@ from eddyline.quirks import scala_collections
 from eddyline.quirks.catalyst_arguments import DATAFRAMES_ARE_SCALARS
 from eddyline.quirks.classic_frames import ClassicDataFrame
 
-_DOING: Final = frozenset({"InsertIntoDir", "UnresolvedExecuteImmediate", "Call"})
-"""Statements that Spark does not call commands, though they are."""
+_DOING: Final = frozenset(
+    {"InsertIntoDir", "UnresolvedExecuteImmediate", "ExecuteImmediateQuery", "Call"}
+)
+"""Statements that Spark does not call commands, though they are; in 4.0 one has another name."""
+
+_SCRIPT: Final = "org.apache.spark.sql.exceptions.SqlScriptingException"
+"""What Spark 4.0 raises for BEGIN … END where a session does not let it run."""
 
 _DROPPED: Final = "dropped_filters"
 
@@ -51,7 +57,13 @@ def is_query(spark: SparkSession, sql: str) -> bool:
 
     Raises PySpark's ``ParseException`` for what is no SQL.
     """
-    statements = [java_session(spark).sessionState().sqlParser().parsePlan(sql)]
+    parser = java_session(spark).sessionState().sqlParser()
+    try:
+        statements = [parser.parsePlan(sql)]
+    except Py4JJavaError as error:
+        if str(error.java_exception.getClass().getName()) == _SCRIPT:
+            return False
+        raise
     for statement in statements:
         # WITH stands before INSERT, too, and FROM before several of them.
         if any(instance_of(statement, LOGICAL + kind) for kind in ("UnresolvedWith", "Union")):

@@ -38,7 +38,9 @@ def as_table(parameters: object, time_zone: str) -> pa.Table:
 
 def kinds_of(table: pa.Table) -> dict[str, types.DataType]:
     """Return the types of a table's columns in Spark."""
-    return {field.name: field.dataType for field in from_arrow_schema(table.schema).fields}
+    # Said, as up to some version PySpark takes times without a zone for instants by default.
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    return {field.name: field.dataType for field in schema.fields}
 
 
 def as_sent(table: pa.Table, kinds: Mapping[str, types.DataType], time_zone: str) -> pa.Table:
