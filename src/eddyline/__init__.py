@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from eddyline.planner.adapt import adapt, explain
     from eddyline.planner.declare.cascade import cascade
     from eddyline.planner.declare.concurrent import concurrent, kept
+    from eddyline.planner.declare.kept_folders import ledger
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
     from eddyline.planner.reporting import learned, report
-    from eddyline.reports.ledger_report import ledger
     from eddyline.standing.standing_queries import StandingQueries
     from eddyline.watching.watch import watch
 
@@ -84,7 +84,7 @@ _ON_FIRST_USE = {
     "explain": "eddyline.planner.adapt",
     "forget": "eddyline.monitor.status",
     "learned": "eddyline.planner.reporting",
-    "ledger": "eddyline.reports.ledger_report",
+    "ledger": "eddyline.planner.declare.kept_folders",
     "live": "eddyline.monitor.live_page",
     "lookup_table": "eddyline.planner.declare.lookup_registration",
     "progress": "eddyline.monitor.progress",

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from eddyline.errors import BudgetSpentError, LedgerError
 from eddyline.keeping import kept_answers
-from eddyline.keeping.answer_store import KeptEntry
+from eddyline.keeping.answer_store import AnswerStore, KeptEntry
 from eddyline.keeping.key_bytes import key_of
 from eddyline.planner.declare.concurrent import ConcurrentUDF
 
@@ -228,6 +228,7 @@ def test_an_answer_that_is_damaged_is_asked_for_anew(spark: SparkSession, folder
     rows = spark.range(4).select(half("id").alias("h"))
     first = collected(rows)
     store = kept_answers.opened(folder).store
+    assert isinstance(store, AnswerStore)
     store._connection.execute("UPDATE answers SET answer = substr(answer, 1, 9)")
     assert collected(rows) == first
     assert len(counted.asked) == 8
@@ -278,6 +279,7 @@ def test_a_ledger_that_cannot_be_written_costs_no_answer(
     counted, twice = doubled(folder)
     collected(spark.range(1).select(twice("id")))
     store = kept_answers.opened(folder).store
+    assert isinstance(store, AnswerStore)
     store._connection.execute("PRAGMA query_only=1")
     with caplog.at_level(logging.WARNING):
         assert len(collected(spark.range(5).select(twice("id")))) == 5
@@ -293,7 +295,7 @@ def test_a_ledger_that_cannot_be_written_costs_no_answer(
     [
         ({"keep": 5}, TypeError, "keep is a folder"),
         ({"keep": ""}, ValueError, "keep is a folder"),
-        ({"keep": "s3://bucket/answers"}, ValueError, "of the driver's machine"),
+        ({"keep": Path("s3a://bucket/answers")}, ValueError, "a URL is a text"),
         ({"version": "1"}, ValueError, "of answers that are kept"),
         ({"keep": "a", "version": 1}, TypeError, "version is a text"),
         ({"keep": "a", "valid": "soon"}, ValueError, "30 days"),

@@ -45,6 +45,7 @@ from eddyline.catalyst.expressions import (
     with_operands,
 )
 from eddyline.catalyst.gateway import GONE, is_stopped, let_go_of_call
+from eddyline.catalyst.hadoop_files import HadoopFolder, knows_file_system
 from eddyline.catalyst.handles import (
     CatalystExpression,
     Plan,
@@ -209,6 +210,7 @@ __all__ = [
     "Analyst",
     "CatalystExpression",
     "EndedAction",
+    "HadoopFolder",
     "NodeFields",
     "NodeText",
     "OptimizerRule",
@@ -310,6 +312,7 @@ __all__ = [
     "joined_over",
     "known_not_null",
     "known_nullable",
+    "knows_file_system",
     "leave_out_planning_steps",
     "let_go_of_call",
     "literal_false",

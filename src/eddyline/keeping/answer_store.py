@@ -92,8 +92,12 @@ class AnswerStore:
     LedgerError where the file cannot be opened, is none of ours, or is damaged.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Open the file, which is made where it is missing."""
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+        """Open the file, which is made where it is missing.
+
+        Without ``durable`` it lasts as long as the process, and no commit waits for the disk.
+        """
+        self._durable = durable
         self.path: Final = folder / FILE
         self._lock = threading.Lock()
         self._reading = threading.Lock()
@@ -113,7 +117,8 @@ class AnswerStore:
     def _set_up(self) -> None:
         run = self._connection.execute
         run("PRAGMA journal_mode=WAL")
-        run("PRAGMA synchronous=FULL")  # a commit outlives the machine, not only the process
+        # A commit outlives the machine, not only the process.
+        run(f"PRAGMA synchronous={'FULL' if self._durable else 'OFF'}")
         (known,) = run("PRAGMA user_version").fetchone()
         if known not in (0, _FORMAT):
             raise LedgerError(

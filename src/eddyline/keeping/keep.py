@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of two letters: C: is a drive
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
     """Answers are kept in ``folder``; those older than ``valid`` seconds are asked for anew.
 
-    ``version`` is the user's name for what answers; without one, the function's code tells.
+    It is a folder of the driver's machine, or the URL of one that Hadoop knows. ``version`` is the
+    user's name for what answers; without one, the function's code tells.
     """
 
     folder: str
@@ -31,6 +36,8 @@ def keep_in(
 
     >>> keep_in("/tmp/answers", "prompt-3", "30 days")
     Keep(folder='/tmp/answers', version='prompt-3', valid=2592000.0)
+    >>> keep_in("s3a://bucket/answers/", None, None).folder
+    's3a://bucket/answers'
     """
     if folder is None:
         if version is not None or valid is not None:
@@ -39,12 +46,26 @@ def keep_in(
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"keep is a folder, not {folder!r}")
     place = os.fspath(folder)
-    if not place or "://" in place:
-        raise ValueError(f"keep is a folder of the driver's machine, not {place!r}")
+    if not place:
+        raise ValueError(f"keep is a folder, not {place!r}")
+    url = is_url(place)
+    if url and not isinstance(folder, str):
+        raise ValueError(f"a URL is a text, of which a path has lost a part: {place!r}")
     if version is not None and not isinstance(version, str):
         raise TypeError(f"version is a text, not {version!r}")
     seconds = None if valid is None else span_of(valid, "valid")
+    if url:
+        return Keep(place.rstrip("/") or place, version, seconds)
     return Keep(str(Path(place).expanduser().absolute()), version, seconds)
+
+
+def is_url(folder: str) -> bool:
+    """Whether a folder is named by a URL, of a file system that Hadoop knows.
+
+    >>> is_url("hdfs://name/answers"), is_url("dbfs:/answers"), is_url("/answers")
+    (True, True, False)
+    """
+    return _URL.match(folder) is not None
 
 
 def span_of(value: object, name: str) -> float:

@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from eddyline.errors import LedgerError
 from eddyline.keeping.answer_store import AnswerStore, KeptEntry, Stored
+from eddyline.keeping.folder_of_files import FolderOfFiles
 from eddyline.keeping.function_version import version_of
 from eddyline.keeping.keep import Keep
 from eddyline.keeping.key_bytes import key_of
+from eddyline.keeping.shared_store import SharedStore
 
 _log = logging.getLogger(__name__)
 
@@ -48,9 +50,9 @@ class OpenLedger:
     however many answers it has. For the event loop that asks.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Open it; LedgerError."""
-        self.store: Final = AnswerStore(folder)
+    def __init__(self, store: AnswerStore | SharedStore) -> None:
+        """Find and write answers there."""
+        self.store: Final = store
         self._next = _Write()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: asyncio.Task[None] | None = None
@@ -104,18 +106,40 @@ class OpenLedger:
                 if group.done is not None and not group.done.done():
                     group.done.set_result(outcome)
 
+    def refresh(self) -> None:
+        """Find what other applications have added; a warning says once where that fails."""
+        if not isinstance(self.store, SharedStore):  # in SQLite it is found as it is
+            return
+        try:
+            self.store.refresh()
+        except LedgerError as error:
+            if not self._warned:
+                self._warned = True
+                _log.warning("Answers of other applications are not found: %s", error)
+
 
 _opened: Final[dict[str, OpenLedger]] = {}
 _opening: Final = threading.Lock()
+_closed: Final[set[str]] = set()
+"""Folders that could not be opened, of which a warning was given."""
 
 
-def opened(folder: str) -> OpenLedger:
-    """Return the ledger of a folder, which is opened once in a process; LedgerError."""
+def opened(folder: str, files: FolderOfFiles | None = None) -> OpenLedger:
+    """Return the ledger of a folder, which is opened once in a process; LedgerError.
+
+    ``files`` is the folder where it is none of this machine.
+    """
     with _opening:
         ledger = _opened.get(folder)
-        if ledger is None or not ledger.store.path.exists():
-            ledger = _opened[folder] = OpenLedger(Path(folder))
-        return ledger
+        if ledger is not None and isinstance(ledger.store, AnswerStore):
+            ledger = ledger if ledger.store.path.exists() else None
+        if ledger is None:
+            store = AnswerStore(Path(folder)) if files is None else SharedStore(files)
+            ledger = _opened[folder] = OpenLedger(store)
+            _closed.discard(folder)
+            return ledger
+    ledger.refresh()
+    return ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +181,10 @@ class KeptAnswers:
         self._valid = valid
         self._plain = plain and schema.types[0] in _PLAIN
         self._warned = False
+
+    def refresh(self) -> None:
+        """Find what other applications have added, for another query."""
+        self._ledger.refresh()
 
     def find(self, keys: Sequence[Sequence[object]]) -> list[FoundAnswer | None]:
         """Return for each key its answer, or None; nothing is found in a ledger that is damaged."""
@@ -233,14 +261,24 @@ def kept_answers(
     given: Sequence[str],
     schema: pa.Schema,
     unit: str | None = None,
+    files: FolderOfFiles | None = None,
 ) -> KeptAnswers | None:
     """Return the answers of what is ``answering``, a function or a source, under its name.
 
     ``given`` are the types of what it is asked by; of a function there is a ``unit`` of its price,
     empty where it has none. Opens the ledger; LedgerError. None, and a warning, where what is open
-    cannot be written, as on a full disk.
+    cannot be written, as on a full disk, or where the folder is one of ``files`` on another machine
+    that is not reached.
     """
-    ledger = opened(keep.folder)
+    try:
+        ledger = opened(keep.folder, files)
+    except LedgerError as error:
+        if files is None:
+            raise
+        if keep.folder not in _closed:
+            _closed.add(keep.folder)
+            _log.warning("Answers of %s are not kept: %s", name, error)
+        return None
     version = version_of(answering) if keep.version is None else keep.version
     columns = ", ".join(f"{field.name} {field.type}" for field in schema)
     if any("timestamp" in kind for kind in given):  # functions see the clock of this process

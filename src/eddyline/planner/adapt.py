@@ -463,8 +463,15 @@ def table_of_session(spark: SparkSession) -> TableOf | None:
     """Return what tells the lookup tables of a session; None where there are none."""
     tables = lookup_tables_of(spark.sparkContext)
 
+    fresh: set[bytes] = set()
+
     def table_of(plan: catalyst.Plan) -> LookupTable | None:
         command = lookup_command(plan)
-        return None if command is None else tables.of(command)
+        if command is None:
+            return None
+        if command not in fresh:
+            fresh.add(command)
+            tables.refresh(command)
+        return tables.of(command)
 
     return table_of if tables.any else None

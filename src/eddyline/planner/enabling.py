@@ -17,6 +17,7 @@ from eddyline.keeping.keep import keep_in
 from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
+from eddyline.planner.declare.kept_folders import files_in
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.learned.learned_file import keep_learned
 from eddyline.planner.operating import operating_of
@@ -145,6 +146,7 @@ def enable(
     if learned is not None:
         keep_learned(registry_of(active.sparkContext).learned, Path(learned))
     if (kept := keep_in(keep, None, None)) is not None:
+        files_in(kept.folder)  # raises now what no query should
         lookup_tables_of(active.sparkContext).keep = kept
     run = registry_of(active.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(

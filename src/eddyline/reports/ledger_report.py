@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, Final
 
-from eddyline.errors import LedgerError
-from eddyline.keeping.answer_store import FILE, AnswerStore, KeptFunction
-from eddyline.keeping.keep import keep_in, span_of
+from eddyline.keeping.answer_store import AnswerStore, KeptFunction
+from eddyline.keeping.keep import span_of
 from eddyline.keeping.key_bytes import key_of
+from eddyline.keeping.shared_store import SharedStore
 from eddyline.reports.figures import Count
 from eddyline.reports.tables import Column, TableSection
 from eddyline.reports.text import TablesText, plain_tables
@@ -32,8 +30,10 @@ class Ledger:
     notebook. What queries keep meanwhile is seen the next time that it is shown.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._store = AnswerStore(folder)
+    def __init__(self, store: AnswerStore | SharedStore, *, own: bool = True) -> None:
+        """Show what a store has, which is its ``own`` unless queries use it as well."""
+        self._store = store
+        self._own = own
 
     @property
     def functions(self) -> tuple[KeptFunction, ...]:
@@ -91,7 +91,8 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._store.close()
+        if self._own:
+            self._store.close()
 
     def __str__(self) -> str:
         """Return it as plain text, as wide as the terminal."""
@@ -131,22 +132,6 @@ class Ledger:
 
 
 _SPARED: Final = "calls and requests that were not made, as their answers were here."
-
-
-def ledger(folder: str | os.PathLike[str]) -> Ledger:
-    """Return the ledger in a folder, which ``keep=`` of functions and lookup tables has filled.
-
-    It shows for each function and lookup table how many answers are kept, how large they are, how
-    many calls they have spared, and what these would have cost; and it removes answers by function,
-    version, key or age. Other applications may use the ledger meanwhile.
-
-    Raises ``LedgerError`` where there is none, or its file is damaged or of a newer Eddyline.
-    """
-    keep = keep_in(folder, None, None)
-    place = Path(keep.folder) if keep is not None else Path()
-    if not (place / FILE).exists():
-        raise LedgerError(f"there is no ledger in {place}: keep= makes one with the first answer")
-    return Ledger(place)
 
 
 def _values(key: object) -> Sequence[object]:

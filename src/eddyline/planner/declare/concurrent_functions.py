@@ -111,6 +111,7 @@ def _method(
     keep = declaration.kept_in(tables.keep)
     if keep is not None:
         from eddyline.keeping.kept_answers import kept_answers  # noqa: PLC0415 - likewise
+        from eddyline.planner.declare.kept_folders import files_in  # noqa: PLC0415 - likewise
 
         kept = kept_answers(
             keep,
@@ -119,6 +120,7 @@ def _method(
             tuple(map(str, (*function.argument_types, *filter(None, function.keywords)))),
             pa.schema([("value", write.arrow_type)]),
             declaration.price.unit,
+            files_in(keep.folder),
         )
     return FunctionMethod(
         number,

@@ -23,6 +23,7 @@ from eddyline.expressions.value_types import MOST_FIELDS
 from eddyline.host.classic import classic, classic_session
 from eddyline.keeping.keep import Keep, keep_in
 from eddyline.keeping.kept_answers import kept_answers
+from eddyline.planner.declare.kept_folders import files_in
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.lookup_leaves import LOOKUP_NAME
 from eddyline.planner.rewrite.steps import map_in_arrow
@@ -195,7 +196,8 @@ def _access_method(
     kept = None
     if keep is not None:
         given = [f"{table.columns[n]} {table.types[n]}" for n in table.bind]
-        kept = kept_answers(keep, table.name, first, given, table.schema)
+        files = files_in(keep.folder)
+        kept = kept_answers(keep, table.name, first, given, table.schema, files=files)
     return AccessMethod(
         table,
         first,

@@ -98,6 +98,13 @@ class LookupTables:
         registered = self._tables.get(digest(command))
         return None if registered is None else registered[0]
 
+    def refresh(self, command: bytes) -> None:
+        """Find what other applications have kept of a table meanwhile, for a query with it."""
+        registered = self._tables.get(digest(command))
+        for method in () if registered is None else registered[1]:
+            if method.kept is not None:
+                method.kept.refresh()
+
     def serve(self, name: str, method: Method) -> None:
         """Let tasks ask for a method by a name, as long as somebody keeps it."""
         self._methods[name] = method
