@@ -205,6 +205,7 @@ def test_a_folder_that_is_not_reached_warns_once(
         raise ConnectionRefusedError("nobody is there")
 
     monkeypatch.setattr(catalyst.HadoopFolder, "names", away)
+    kept_answers._closed.clear()
     counted, twice = doubled("file:///away")
     with caplog.at_level(logging.WARNING, "eddyline"):
         for _ in range(2):
@@ -234,7 +235,7 @@ def test_without_spark_nothing_is_written(
     entry = KeptEntry("a", 5.0, 0.0)
     with pytest.raises(LedgerError, match="Spark is not running"):
         store.keep([(store.function("f", "1", "", ""), b"1", entry)])
-    with pytest.raises(OSError, match="Spark is not running"):
+    with pytest.raises(LedgerError, match="Spark is not running"):
         eddyline.ledger(folder)
 
 

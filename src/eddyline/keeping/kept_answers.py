@@ -120,8 +120,12 @@ class OpenLedger:
 
 _opened: Final[dict[str, OpenLedger]] = {}
 _opening: Final = threading.Lock()
-_closed: Final[set[str]] = set()
-"""Folders that could not be opened, of which a warning was given."""
+
+_REST: Final = 60.0
+"""Seconds in which a folder that cannot be opened is left alone: HDFS takes minutes to say so."""
+
+_closed: Final[dict[str, tuple[float, LedgerError]]] = {}
+"""Folders that could not be opened, when, and why; a warning was given."""
 
 
 def opened(folder: str, files: FolderOfFiles | None = None) -> OpenLedger:
@@ -134,12 +138,26 @@ def opened(folder: str, files: FolderOfFiles | None = None) -> OpenLedger:
         if ledger is not None and isinstance(ledger.store, AnswerStore):
             ledger = ledger if ledger.store.path.exists() else None
         if ledger is None:
-            store = AnswerStore(Path(folder)) if files is None else SharedStore(files)
+            store = AnswerStore(Path(folder)) if files is None else _shared(folder, files)
             ledger = _opened[folder] = OpenLedger(store)
-            _closed.discard(folder)
             return ledger
     ledger.refresh()
     return ledger
+
+
+def _shared(folder: str, files: FolderOfFiles) -> SharedStore:
+    when, error = _closed.get(folder, (-math.inf, None))
+    if error is not None and time.monotonic() < when + _REST:
+        raise LedgerError(str(error))
+    try:
+        store = SharedStore(files)
+    except LedgerError as failure:
+        if error is None:
+            _log.warning("Answers are not kept: %s", failure)
+        _closed[folder] = time.monotonic(), failure
+        raise
+    _closed.pop(folder, None)
+    return store
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +290,10 @@ def kept_answers(
     """
     try:
         ledger = opened(keep.folder, files)
-    except LedgerError as error:
+    except LedgerError:
         if files is None:
             raise
-        if keep.folder not in _closed:
-            _closed.add(keep.folder)
-            _log.warning("Answers of %s are not kept: %s", name, error)
-        return None
+        return None  # which was said when it could not be opened
     version = version_of(answering) if keep.version is None else keep.version
     columns = ", ".join(f"{field.name} {field.type}" for field in schema)
     if any("timestamp" in kind for kind in given):  # functions see the clock of this process

@@ -18,12 +18,16 @@ from eddyline.reports.ledger_report import Ledger
 def files_in(folder: str) -> FolderOfFiles | None:
     """Return the files of a folder that has a URL, None for one of the driver's machine.
 
-    LedgerError where Spark knows no such file system.
+    LedgerError where Spark knows no such file system, or does not run.
     """
     if not is_url(folder):
         return None
     scheme = folder.partition(":")[0]
-    if not catalyst.knows_file_system(scheme):
+    try:
+        known = catalyst.knows_file_system(scheme)
+    except OSError as error:
+        raise LedgerError(f"the ledger {folder} cannot be opened: {error}") from error
+    if not known:
         raise LedgerError(f"{folder}: Spark has no file system for {scheme}:")
     return catalyst.HadoopFolder(folder)
 
