@@ -19,6 +19,7 @@ import bench.flights
 import bench.forecast.benchmark
 import bench.growth.benchmark
 import bench.kept.benchmark
+import bench.kept.folders
 import bench.kept.stores
 import bench.learned
 import bench.looking
@@ -65,6 +66,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "others": bench.others.benchmark.main,
     "ledger": bench.kept.benchmark.main,
     "stores": bench.kept.stores.main,
+    "folders": bench.kept.folders.main,
     "quota": bench.quota.benchmark.main,
     "learned": bench.learned.main,
     "transpiled": bench.transpiled.main,

@@ -32,13 +32,14 @@ def lines(file: Path) -> int:
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-def run(folder: Path, keys: int, most: int | None) -> bool:
+def run(folder: Path, keys: int, most: int | None, *, hadoop: bool) -> bool:
     """Run the application; kill it after so many further calls. Tell whether it was killed."""
     calls = folder / "calls"
+    url = [f"file://{folder}/answers"] if hadoop else []
     before = lines(calls)
     with (folder / "output").open("ab") as output:
         job = subprocess.Popen(  # noqa: S603 - this very project
-            [sys.executable, "-m", "bench.kept.job", str(folder), str(keys)],
+            [sys.executable, "-m", "bench.kept.job", str(folder), str(keys), *url],
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench ledger", description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--keys", type=int, default=6_000)
+    parser.add_argument("--hadoop", action="store_true", help="keep by a file:// URL")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
     console = Console()
@@ -73,18 +75,18 @@ def main(arguments: Sequence[str]) -> int:
         while killed < chosen.kills:
             left = chosen.keys - lines(folder / "calls")
             most = chance.randint(1, max(1, left // (chosen.kills - killed)))
-            if not run(folder, chosen.keys, most):
+            if not run(folder, chosen.keys, most, hadoop=chosen.hadoop):
                 break
             killed += 1
             console.print(f"kill {killed:>3}: {lines(folder / 'calls'):>6,} calls", highlight=False)
         if not (folder / "rows").exists():
-            run(folder, chosen.keys, None)
+            run(folder, chosen.keys, None, hadoop=chosen.hadoop)
         calls = lines(folder / "calls")
         bound = chosen.keys + killed * IN_FLIGHT
         expected = "\n".join(f"{key} {3 * 7 * key}" for key in range(chosen.keys))
         same = (folder / "rows").read_text() == expected
         (folder / "rows").unlink()
-        run(folder, chosen.keys, None)
+        run(folder, chosen.keys, None, hadoop=chosen.hadoop)
         again = lines(folder / "calls") - calls
         same = same and (folder / "rows").read_text() == expected
     console.print(

@@ -1,4 +1,4 @@
-"""An application that calls a paid service: ``python -m bench.kept.job folder keys``.
+"""An application that calls a paid service: ``python -m bench.kept.job folder keys [url]``.
 
 Each call is a line in ``calls`` as it begins, so that whoever kills this process knows what was
 paid. In the end the rows are in ``rows``.
@@ -18,7 +18,7 @@ SECONDS = 0.01
 """What a call takes."""
 
 
-def main(folder: Path, keys: int) -> None:
+def main(folder: Path, keys: int, keep: str) -> None:
     """Ask for each key, three rows of each; write the sum of all answers."""
     calls = os.open(folder / "calls", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -33,7 +33,7 @@ def main(folder: Path, keys: int) -> None:
         max_in_flight=IN_FLIGHT,
         cost=0.002,
         unit="USD",
-        keep=folder / "answers",
+        keep=keep,
         version="1",
     )
     spark = eddyline.session("kept", master="local[2]")
@@ -46,4 +46,5 @@ def main(folder: Path, keys: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    place = Path(sys.argv[1])
+    main(place, int(sys.argv[2]), (*sys.argv[3:], str(place / "answers"))[0])

@@ -42,6 +42,8 @@ def test_no_action_and_no_application_asks_again(
     spark: SparkSession, folder: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_store, "_REST", 0.0)  # s in which spared calls may wait
+    (place.parent / "a b").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place.parent / "a b"))
     counted, twice = doubled(folder, cost=0.5, unit="USD")
     rows = spark.range(20).selectExpr("IF(id = 3, NULL, id % 10) AS n").select("n", twice("n"))
     first = collected(rows)

@@ -101,7 +101,8 @@ class HadoopFolder:
 
 
 def _local(file: Path) -> Any:  # noqa: ANN401  # Py4J has no types
-    return java_class(_HADOOP + "Path")(file.absolute().as_uri())
+    # Not as_uri: Hadoop takes a URL as it stands, and would look for %20 where a space is.
+    return java_class(_HADOOP + "Path")(f"file:///{file.absolute().as_posix().lstrip('/')}")
 
 
 def _settings() -> Any:  # noqa: ANN401  # Py4J has no types

@@ -128,15 +128,17 @@ def enable(
     predicates, with their constants. A context has one such file, the last one that was named.
 
     ``keep`` names the folder in which answers are kept (:func:`~eddyline.ledger`) of all concurrent
-    functions that name none, and of lookup tables that are registered from now on. A context has
-    one such folder, the last one that was named; :func:`disable` ends it.
+    functions that name none, and of lookup tables that are registered from now on; it may have a
+    URL, as "s3a://bucket/answers". A context has one such folder, the last one that was named;
+    :func:`disable` ends it.
 
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
     Queries that only Eddyline can run, such as those with concurrent functions, raise as
     :func:`adapt` does.
 
     Raises as :func:`adapt` does, ``TypeError`` for a ``learned`` that is no path, and
-    ``RuntimeError`` where there is no session or it was stopped, with
+    ``LedgerError`` for a ``keep`` on a file system that Spark does not have, and ``RuntimeError``
+    where there is no session or it was stopped, with
     ``PYSPARK_PIN_THREAD=false``, and where Spark has no Janino.
     """
     active = chosen_session(spark)

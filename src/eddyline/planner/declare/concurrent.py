@@ -149,12 +149,13 @@ def concurrent(  # noqa: PLR0913 - what users may set
       A job never spends more than ``budget``. ``price((argument, …), answer)`` tells the cost from
       the answer, as from its usage; until it is known, ``cost`` is held back from the budget, or
       the price of the costliest value so far.
-    - ``keep``, ``version`` and ``valid``: a folder of the driver's machine in which answers are
-      kept (:func:`~eddyline.ledger`): arguments that were answered once are not asked for again, in
-      this query, the next or another application, after whatever has ended this one. Each answer
-      is on disk before a row has it; failures are not kept. Answers are those of the function's
-      ``version``, by default of its code, with what it finds in its closure and its module;
-      comments do not count. Those older than ``valid``, as "30 days", are asked for anew.
+    - ``keep``, ``version`` and ``valid``: a folder in which answers are kept
+      (:func:`~eddyline.ledger`), of the driver's machine, or with a URL on any file system that
+      Hadoop knows, as "s3a://bucket/answers": arguments that were answered once are not asked for
+      again, in this query, the next or another application, after whatever has ended this one.
+      Each answer is there before a row has it; failures are not kept. Answers are those of the
+      function's ``version``, by default of its code, with what it finds in its closure and its
+      module; comments do not count. Those older than ``valid``, as "30 days", are asked for anew.
 
     Keep the result for as long as queries call it: of functions without any reference, the thousand
     declared or used last are known.
@@ -210,7 +211,7 @@ def kept(
     valid: str | dt.timedelta | None = None,
     **options: Any,  # noqa: ANN401 - those of concurrent
 ) -> Callable[[Callable[..., Any]], ConcurrentUDF]:
-    """Return a decorator for functions whose answers are kept in a folder.
+    """Return a decorator for functions whose answers are kept in a folder, also one with a URL.
 
     ``@eddyline.kept("answers/", version="prompt-3", returns="string")`` is
     :func:`~eddyline.concurrent` with ``keep="answers/"``, which has all further ``options``: the

@@ -82,11 +82,12 @@ def lookup_table(  # noqa: PLR0913 - what users may set
       attempt, and the whole job waits and learns how many requests are accepted.
     - ``on_error``: what becomes of a key without an answer: "fail", "null" for a row of NULLs
       beside the key, "skip" for no row.
-    - ``keep``, ``version`` and ``valid``: a folder of the driver's machine in which answers are
-      kept (:func:`~eddyline.ledger`): a key that was answered once, with rows or without, is not
-      asked for again, in this query, the next or another application. Answers are those of the
-      sources' ``version``, by default of what the first one asks and where. Those older than
-      ``valid``, as "30 days", are asked for anew.
+    - ``keep``, ``version`` and ``valid``: a folder in which answers are kept
+      (:func:`~eddyline.ledger`), of the driver's machine, or with a URL on any file system that
+      Hadoop knows: a key that was answered once, with rows or without, is not asked for again, in
+      this query, the next or another application. Answers are those of the sources' ``version``, by
+      default of what the first one asks and where. Those older than ``valid``, as "30 days", are
+      asked for anew.
 
     Raises ``TypeError`` and ``ValueError`` for invalid arguments, ``MissingSecretError`` where an
     environment variable that a source names is not set, ``ConnectNotSupportedError`` on Spark
