@@ -36,7 +36,10 @@ LOOKUP_REQUESTS: Final = Counter(
     "lookup.requests", "{request}", "Requests to sources of lookup tables, tries again included."
 )
 QUOTA_REFUSED: Final = Counter(
-    "quota.refused", "{call}", "Calls refused because a job had spent its budget for a function."
+    "quota.refused", "{call}", "Calls and requests that services refused for quota."
+)
+BUDGET_REFUSED: Final = Counter(
+    "budget.refused", "{call}", "Calls refused because a job had spent its budget for a function."
 )
 SPILLED: Final = Counter("spilled", "By", "Bytes that joins wrote to disk for want of memory.")
 CALLBACKS_FAILED: Final = Counter(
@@ -51,6 +54,7 @@ COUNTERS: Final = (
     CALLS_REMEMBERED,
     LOOKUP_REQUESTS,
     QUOTA_REFUSED,
+    BUDGET_REFUSED,
     SPILLED,
     CALLBACKS_FAILED,
 )

@@ -9,6 +9,7 @@ from pyspark.sql.functions import udf
 import eddyline
 from eddyline.counters import (
     BLOCKS,
+    BUDGET_REFUSED,
     CALLBACKS_FAILED,
     CALLS_AVOIDED,
     CALLS_MADE,
@@ -58,6 +59,12 @@ def test_what_tasks_report(spark: SparkSession) -> None:
     assert since[SPILLED] == since[CALLBACKS_FAILED] == 0
 
 
+class BusyError(Exception):
+    """What a client raises for status 429."""
+
+    status_code = 429
+
+
 def test_what_the_driver_does(spark: SparkSession) -> None:
     since = Since(spark)
     source = eddyline.PythonLookup(lambda keys: [(key, key % 10) for key in keys], keys_per_call=8)
@@ -75,10 +82,24 @@ def test_what_the_driver_does(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="BudgetSpentError"):
         eddyline.adapt(spark.range(20).filter(paid("id"))).collect()
     assert since[CALLS_MADE] == 5
-    assert since[QUOTA_REFUSED] > 0
+    assert since[BUDGET_REFUSED] > 0
+    assert since[QUOTA_REFUSED] == 0
     assert since[LOOKUP_REQUESTS] == requests
+
+    refused = [3]
+
+    def busy(number: int) -> bool:
+        if refused[0]:
+            refused[0] -= 1
+            raise BusyError
+        return number % 2 == 0
+
+    polite = eddyline.concurrent(busy, returns="boolean", max_in_flight=1)
+    assert eddyline.adapt(spark.range(4).filter(polite("id"))).count() == 2
+    assert since[QUOTA_REFUSED] == 3
+    assert since[CALLS_MADE] == 5 + 4
     eddyline.forget()
-    assert (since[LOOKUP_REQUESTS], since[CALLS_MADE]) == (requests, 5)
+    assert (since[LOOKUP_REQUESTS], since[CALLS_MADE]) == (requests, 9)
 
 
 def test_without_opentelemetry_it_is_said_what_to_install() -> None:

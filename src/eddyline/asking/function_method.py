@@ -388,6 +388,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         self.spending.calls -= 1
         self.spending.refusals += 1
         self._method.books.calls -= 1
+        self._method.books.refusals += 1
         for key in keys:
             key.paid -= key.amount
 

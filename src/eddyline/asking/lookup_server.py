@@ -81,6 +81,7 @@ class LookupServer:
         self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._requests_before = 0  # those for tables, of jobs that are forgotten
+        self._refusals_before = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._serving: dict[asyncio.Task[None], socket.socket] = {}
         self._channel = channel
@@ -174,6 +175,15 @@ class LookupServer:
 
         async def found() -> int:
             return self._requests_before + sum(map(_requests, self._jobs.values()))
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    @property
+    def refusals(self) -> int:
+        """How many requests were refused for quota, which are none of these; from any thread."""
+
+        async def found() -> int:
+            return self._refusals_before + sum(map(_refusals, self._jobs.values()))
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
@@ -339,6 +349,7 @@ class LookupServer:
         del self._jobs[name]
         self._past[name] = job.statistics()
         self._requests_before += _requests(job)
+        self._refusals_before += _refusals(job)
         if len(self._past) > REMEMBERED_JOBS:
             self._past.popitem(last=False)
 
@@ -368,3 +379,9 @@ def _requests(job: AskedJob) -> int:
     """Return how many requests were made for the tables of a job."""
     tables = (lookup for lookup in job.lookups.values() if isinstance(lookup, SharedTable))
     return sum(table.statistics().requests for table in tables)
+
+
+def _refusals(job: AskedJob) -> int:
+    """Return how many requests for the tables of a job were refused for quota."""
+    tables = (lookup for lookup in job.lookups.values() if isinstance(lookup, SharedTable))
+    return sum(table.statistics().refusals for table in tables)

@@ -133,6 +133,8 @@ class Books:
         self._jobs: OrderedDict[str, dict[int, Spending]] = OrderedDict()
         self.calls = 0
         """Calls of all jobs, those that are forgotten included."""
+        self.refusals = 0
+        """Likewise calls that services refused for quota."""
         self.refused = 0
         """Likewise values that were not called for, as a budget did not suffice."""
 

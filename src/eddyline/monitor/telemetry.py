@@ -104,9 +104,10 @@ def telemetry(
     They become observable counters of a meter named ``eddyline``: ``eddyline.blocks``,
     ``eddyline.rows``, ``eddyline.calls.made``, ``eddyline.calls.avoided``,
     ``eddyline.calls.remembered``, ``eddyline.lookup.requests``, ``eddyline.quota.refused``,
-    ``eddyline.spilled`` (bytes) and ``eddyline.callbacks.failed``, with the attribute
-    ``spark.app.id``. They count from the first adapted query of the Spark context, for all its
-    sessions, and are read when the provider's reader asks: nothing is sent from here.
+    ``eddyline.budget.refused``, ``eddyline.spilled`` (bytes) and ``eddyline.callbacks.failed``,
+    with the attribute ``spark.app.id``. They count from the first adapted query of the Spark
+    context, for all its sessions, and are read when the provider's reader asks: nothing is sent
+    from here.
 
     ``provider`` is the global meter provider by default, and ``spark`` the active session. It lasts
     until :meth:`Telemetry.stop`, the end of a ``with`` block, or the end of the context.

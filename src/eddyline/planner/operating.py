@@ -14,6 +14,7 @@ from pyspark import SparkContext
 
 from eddyline import catalyst
 from eddyline.counters import (
+    BUDGET_REFUSED,
     CALLBACKS_FAILED,
     CALLS_MADE,
     COUNTERS,
@@ -103,7 +104,8 @@ class Operating:
         counts = registry_of(context).counts.values()
         tables = lookup_tables_of(context)
         counts[CALLS_MADE] += tables.books.calls
-        counts[QUOTA_REFUSED] = tables.books.refused
+        counts[QUOTA_REFUSED] = tables.books.refusals + tables.refusals
+        counts[BUDGET_REFUSED] = tables.books.refused
         counts[LOOKUP_REQUESTS] = tables.requests
         return counts
 

@@ -146,6 +146,12 @@ class LookupTables:
         return 0 if server is None else server.answers
 
     @property
+    def refusals(self) -> int:
+        """How many requests were refused for quota, which are none of these."""
+        server = self._server
+        return 0 if server is None else server.refusals
+
+    @property
     def requests(self) -> int:
         """How many requests were made for tables so far."""
         server = self._server
