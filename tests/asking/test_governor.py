@@ -150,3 +150,14 @@ def test_the_same_calls_are_let_through_at_the_same_times() -> None:
         for _ in range(2)
     )
     assert one == two
+
+
+@pytest.mark.parametrize("after", [math.inf, math.nan, -1.0, 0.0, 1e300])
+def test_what_a_service_says_may_be_no_time(after: float) -> None:
+    governor = Governor()
+    calls = [governor.begin(0.0) for _ in range(4)]
+    governor.accepted(calls[0], 0.1)
+    for call in calls[1:]:
+        governor.refused(call, 0.1, after)
+    assert governor.opens is not None
+    assert 0.1 <= governor.opens <= 1e9 + 1

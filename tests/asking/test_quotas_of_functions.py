@@ -20,7 +20,8 @@ from eddyline.asking.function_method import Arguments, FunctionMethod
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Books, Price, Spending
 from eddyline.asking.quota_rules import QuotaRules
-from eddyline.asking.wire import ERROR, STOP, VALUE
+from eddyline.asking.way_to_answers import Found
+from eddyline.asking.wire import ERROR, STOP, VALUE, function_answers
 from tests.properties import examples
 
 
@@ -126,7 +127,7 @@ def test_what_is_no_refusal_fails(told: float) -> None:
 def test_is_quota_may_raise_itself() -> None:
     rules = QuotaRules(lambda error: error.nothing)  # type: ignore[attr-defined]
     answers, _ = asked(method(refusing(1, lambda: ValueError("no")), quota=rules), [1])
-    assert "is_quota raised AttributeError" in str(answers[0][1])
+    assert "is_quota failed with AttributeError" in str(answers[0][1])
     assert "on ValueError: no" in str(answers[0][1])
 
 
@@ -273,3 +274,80 @@ def test_who_looks_is_told_of_a_quota_that_is_waited_for() -> None:
 
     asyncio.run(work())
     assert seen == ["waiting for quota, 1 of 4 answered"]
+
+
+@pytest.mark.parametrize("on_error", [OnFailure.NULL, OnFailure.KEEP])
+@pytest.mark.parametrize("told", ["3600", "inf"])
+def test_a_refusal_for_longer_than_there_is_patience_holds_nobody_up(
+    on_error: OnFailure, told: str
+) -> None:
+    seen: set[int] = set()
+
+    async def function(number: int) -> int:
+        await asyncio.sleep(0.01)
+        if number % 3 == 0 and number not in seen:
+            seen.add(number)
+            raise BusyError(told) if told != "inf" else ValueError("quota")
+        return number
+
+    limits = Limits(max_in_flight=4, patience=4.0)
+    rules = QuotaRules(lambda error: float("inf") if "quota" in str(error) else False)
+    quota = rules if told == "inf" else None
+    of = method(function, limits=limits, on_error=on_error, quota=quota)
+    answers, _ = asked(of, range(12))  # within its 30 s
+    assert sum(value is None or value == {} for value, *_ in answers) < 12
+
+
+@pytest.mark.parametrize("told", ["yes", [], float("nan")])
+def test_what_is_quota_returns_is_checked(told: object) -> None:
+    rules = QuotaRules(lambda _: told)  # type: ignore[arg-type,return-value]
+    answers, _ = asked(method(refusing(1, lambda: ValueError("no")), quota=rules), [1])
+    assert "and not True, False or seconds to wait" in str(answers[0][1])
+
+
+def test_an_answer_that_was_paid_for_is_kept_before_its_price_ends_the_job() -> None:
+    kept: list[int] = []
+
+    async def keep(keys: Sequence[Arguments], _: object) -> None:
+        await asyncio.sleep(0)
+        kept.extend(key.values[0] for key in keys)  # type: ignore[misc]
+
+    of = method(refusing(0), price=Price(None, "USD", None, lambda *_: 10**400))
+    shared = of.shared("1/0", Random(0), time.monotonic)
+    shared._ways[0].keep = keep
+
+    async def work() -> str:
+        (found,) = await asyncio.gather(*shared.rows([(7,)]))
+        await shared.close()
+        return str(found.rows.column(STOP)[0].as_py())
+
+    assert asyncio.run(work()) == "CostError"
+    assert kept == [7]
+
+
+def test_keys_that_another_application_has_answered_meanwhile_are_not_asked_for() -> None:
+    elsewhere: set[int] = set()
+    called: list[int] = []
+
+    async def function(number: int) -> int:
+        called.append(number)
+        elsewhere.update(range(5, 10))
+        await asyncio.sleep(0)
+        return number
+
+    of = method(function, limits=Limits(max_in_flight=1))
+    shared = of.shared("1/0", Random(0), time.monotonic)
+    shared._kept = lambda keys: [
+        Found(function_answers(pa.array([key.values[0]]), [None], None, [0.0]))
+        if key.values[0] in elsewhere
+        else None
+        for key in keys
+    ]
+
+    async def work() -> list[object]:
+        found = await asyncio.gather(*shared.rows([(key,) for key in range(10)]))
+        await shared.close()
+        return [each.rows.column(VALUE)[0].as_py() for each in found]
+
+    assert asyncio.run(work()) == list(range(10))
+    assert called == [0, 1, 2, 3, 4]

@@ -6,6 +6,7 @@ import datetime as dt
 import functools
 import logging
 import re
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -231,3 +232,71 @@ def test_another_process_says_the_same() -> None:
     first, second = (printed_lines(textwrap.dedent(code)) for _ in range(2))
     assert first == second
     assert first[0].split()[0] == version_of(made(PLAIN))
+
+
+PROMPTS = """
+import prompts
+import prompts.inner
+def function(text):
+    import late
+    return prompts.TOPIC + prompts.helper() + prompts.inner.LEVEL + late.WORD
+"""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["prompts.TOPIC = 'b'", "prompts.helper = lambda: '2'", "inner.LEVEL = '2'", "late.WORD = 'z'"],
+)
+def test_what_modules_of_the_project_have_counts(
+    changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts, inner, late = (ModuleType(name) for name in ("prompts", "prompts.inner", "late"))
+    prompts.TOPIC, prompts.helper, prompts.inner = "a", _helper, inner  # type: ignore[attr-defined]
+    inner.LEVEL, late.WORD = "1", "y"  # type: ignore[attr-defined]
+    inner.UNUSED = 1  # type: ignore[attr-defined]
+    for module in (prompts, inner, late):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    names: dict[str, Any] = {"__name__": "project"}
+    exec(PROMPTS, names)  # noqa: S102 - of this file
+    before = version_of(names["function"])
+    inner.UNUSED = 2  # type: ignore[attr-defined]
+    assert version_of(names["function"]) == before
+    exec(changed, {"prompts": prompts, "inner": inner, "late": late})  # noqa: S102 - likewise
+    assert version_of(names["function"]) != before
+
+
+def _helper() -> str:
+    return "1"
+
+
+CLASSES = {
+    "an attribute of a class": "class C: p = {}\ndef function(v): return C.p",
+    "a member of an enum": (
+        "import enum\nclass E(enum.Enum): A = {}\ndef function(v): return E.A.value"
+    ),
+    "a property": (
+        "class C:\n @property\n def p(self): return {}\nc = C()\ndef function(v): return c.p"
+    ),
+    "an inherited method": (
+        "class B:\n def m(self): return {}\n"
+        "class C(B): pass\nc = C()\ndef function(v): return c.m()"
+    ),
+    "a slot": (
+        "class C:\n __slots__ = ('p',)\n def __init__(self): self.p = {}\nc = C()\n"
+        "def function(v): return c.p"
+    ),
+    "an attribute of an attribute": (
+        "class D: pass\nclass C: pass\nc = C()\nc.d = D()\nc.d.p = {}\n"
+        "def function(v): return c.d.p"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CLASSES)
+def test_what_classes_and_objects_of_the_project_have_counts(what: str) -> None:
+    versions = []
+    for value in (1, 1, 2):
+        names: dict[str, Any] = {"__name__": "project"}
+        exec(CLASSES[what].format(value), names)  # noqa: S102 - of this file
+        versions.append(version_of(names["function"]))
+    assert versions[0] == versions[1] != versions[2]

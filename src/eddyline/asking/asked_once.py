@@ -386,6 +386,10 @@ class SharedMethod(Generic[Wanted]):
             if way.gate.lends:
                 await way.gate.open()
             keys = self._next(way)
+            if keys and self._kept is not None:
+                keys = self._not_kept(self._kept, keys)
+                if not keys:
+                    continue
             if keys:
                 await self._call(way, keys)
                 continue
@@ -398,6 +402,22 @@ class SharedMethod(Generic[Wanted]):
                 await asyncio.sleep(patience)
             finally:
                 way.lurking = False
+
+    def _not_kept(
+        self, kept: Callable[[Sequence[Wanted]], Sequence[Found | None]], keys: list[Wanted]
+    ) -> list[Wanted]:
+        """Answer keys that were answered elsewhere since they came; return the others.
+
+        Another application may have asked for them, which uses the same ledger.
+        """
+        left = []
+        for key, found in zip(keys, kept(keys), strict=True):
+            if found is None:
+                left.append(key)
+            else:
+                self._known += 1
+                self._asked.answer(key, found)
+        return left
 
     def _next(self, way: WayToAnswers[Wanted]) -> list[Wanted]:
         """Take keys that this way can be asked for: waiting ones, else overdue ones."""

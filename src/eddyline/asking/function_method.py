@@ -22,7 +22,7 @@ from eddyline.asking.batch_size import BatchSize
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price, Spending
-from eddyline.asking.quota_rules import QuotaRules, TokenPace, number_of
+from eddyline.asking.quota_rules import OfAnswer, QuotaRules, TokenPace, number_of
 from eddyline.asking.refusals import QuotaRefusedError, refusal_in
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
@@ -179,6 +179,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         self.keys_per_call = self._size.size
         self._turn = asyncio.Lock()
         self._costliest = 0.0
+        self._untold: CostError | None = None
         self._warned = False
 
     async def ask(
@@ -309,7 +310,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         try:
             return refusal_in(error, self._method.quota.is_quota)
         except Exception as wrong:
-            text = f"is_quota raised {described_error(wrong)} on {described_error(error)}"
+            text = f"is_quota failed with {described_error(wrong)} on {described_error(error)}"
             raise NoAnswerError(text) from wrong
 
     def _settle(
@@ -323,13 +324,13 @@ class AskedFunction(WayToAnswers[Arguments]):
         price, tokens = self._method.price.actual, self._method.quota.tokens
         for key, arguments, value in zip(keys, given, values, strict=True):
             if price is not None:
-                amount = number_of(price, "price", arguments, value)
+                amount = self._told(price, "price", arguments, value, key.amount)
                 self._costliest = max(self._costliest, amount)
                 key.paid += amount - key.amount
                 self.spending.spent += amount - key.amount
         if tokens is not None:
             took = sum(
-                number_of(tokens, "tokens", arguments, value)
+                self._told(tokens, "tokens", arguments, value, 0.0)
                 for arguments, value in zip(given, values, strict=True)
             )
             self.spending.tokens += took
@@ -381,6 +382,30 @@ class AskedFunction(WayToAnswers[Arguments]):
         self._method.books.calls += 1
         for key in keys:
             key.paid += key.amount
+
+    def _told(
+        self,
+        tell: OfAnswer,
+        name: str,
+        arguments: tuple[object, ...],
+        answer: object,
+        otherwise: float,
+    ) -> float:
+        """Return what a user's function tells of an answer; where it fails, the job ends soon.
+
+        Not at once: the answer was paid for, and is kept.
+        """
+        try:
+            return number_of(tell, name, arguments, answer)
+        except CostError as error:
+            self._untold = error
+            return otherwise
+
+    async def _asked(self, keys: Sequence[Arguments], *, patiently: bool) -> Sequence[Found]:
+        found = await super()._asked(keys, patiently=patiently)
+        if self._untold is not None:
+            raise self._untold
+        return found
 
     def _give_back(self, keys: Sequence[Arguments]) -> None:
         """Take note that a call was refused, and has cost nothing."""

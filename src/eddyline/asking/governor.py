@@ -48,6 +48,9 @@ PATIENT: Final = 0.16
 SHORTEST: Final = 0.02
 """Seconds between two probes of a service that refuses everything, at the least."""
 
+FOR_EVER: Final = 1e9
+"""Seconds that are as good as infinitely many."""
+
 HALF: Final = 0.5
 """Seconds by which a number of whole seconds is too large, on average."""
 
@@ -249,6 +252,7 @@ class Governor:
         """Take note of a refusal; the service may have said ``after`` how many seconds to come."""
         self._refusals += 1
         self._under_way -= 1
+        after = None if after is None or math.isnan(after) else min(max(after, 0.0), FOR_EVER)
         if self.refusing_since is None:
             self._refused_at = now
         self._forget(call)

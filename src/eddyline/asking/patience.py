@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -101,8 +100,7 @@ class Gate:
         """Wait as long as the quota is spent, as far as is known."""
         loop = asyncio.get_running_loop()
         while (until := self.governor.opens) is not None and until > loop.time():
-            since = self.governor.refusing_since
-            if since is not None and until - since > self._patience:
+            if until - loop.time() > self._patience:
                 return  # who asks is told
             await asyncio.sleep(until - loop.time())
 
@@ -141,12 +139,12 @@ class Gate:
         since, until = self.governor.refusing_since, self.governor.opens
         if until is None:
             return
-        if since is not None and max(until, now) - since > self._patience:
-            asked = until - now
+        asked = until - now
+        if asked > self._patience or (since is not None and now - since > self._patience):
             how = (
-                f"comes back in {math.ceil(asked):,} s, as it says"
+                f"comes back in {asked:,.0f} s, as it says"
                 if asked > self._patience
-                else f"was not renewed in {now - since:,.3g} s"
+                else f"was not renewed in {now - (since or now):,.3g} s"
             )
             raise NoAnswerError(
                 f"has refused all calls for quota, and {how}: patience= ends after "

@@ -167,5 +167,10 @@ class Books:
 
 
 def _is_amount(value: object) -> bool:
-    numeric = hasattr(value, "__float__") and not isinstance(value, bool)
-    return numeric and math.isfinite(float(value)) and float(value) >= 0  # type: ignore[arg-type]  # it has __float__
+    if not hasattr(value, "__float__") or isinstance(value, bool):
+        return False
+    try:
+        amount = float(value)
+    except (OverflowError, ValueError, TypeError):  # as 10**400
+        return False
+    return math.isfinite(amount) and amount >= 0

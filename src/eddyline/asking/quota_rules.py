@@ -49,12 +49,12 @@ def number_of(tell: OfAnswer, name: str, arguments: tuple[object, ...], answer: 
     """
     try:
         number = tell(arguments, answer)
+        amount = float(number) if hasattr(number, "__float__") else math.nan
     except BaseException as error:  # noqa: BLE001 - a SystemExit would end the event loop
         raise CostError(f"{name} raised {described_error(error)}") from None
-    numeric = hasattr(number, "__float__") and not isinstance(number, bool)
-    if not numeric or not math.isfinite(float(number)) or float(number) < 0:
+    if isinstance(number, bool) or not math.isfinite(amount) or amount < 0:
         raise CostError(f"{name} is a number from 0 on, not {number!r}")
-    return float(number)
+    return amount
 
 
 AT_ONCE: Final = 1.0

@@ -8,6 +8,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from eddyline.asking.lookup_source import NoAnswerError, described_error
@@ -71,12 +72,15 @@ def refusal_in(error: Exception, is_quota: IsQuota | None = None) -> QuotaRefuse
     True
     """
     if is_quota is not None:
-        told = is_quota(error)
+        told: object = is_quota(error)
         if isinstance(told, dt.timedelta):
-            return QuotaRefusedError(described_error(error), max(told.total_seconds(), 0.0))
-        if told is True or (not isinstance(told, bool) and told is not None):
-            after = None if told is True else max(float(told), 0.0)
-            return QuotaRefusedError(described_error(error), after)
+            told = told.total_seconds()
+        if told is True:
+            return QuotaRefusedError(described_error(error))
+        if told is not False and told is not None:
+            if not isinstance(told, Real) or math.isnan(told):
+                raise ValueError(f"returned {told!r}, and not True, False or seconds to wait")
+            return QuotaRefusedError(described_error(error), max(float(told), 0.0))
     response = getattr(error, "response", None)
     headers = _headers_of(error) or _headers_of(response)
     after = seconds_asked_for(headers)

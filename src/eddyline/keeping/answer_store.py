@@ -22,7 +22,7 @@ FILE: Final = "answers.sqlite"
 _FORMAT: Final = 1
 """What ``PRAGMA user_version`` says of a file that this code understands."""
 
-_PATIENCE: Final = 60.0
+_PATIENCE: Final = 10.0
 """Seconds that one application waits for the commit of another."""
 
 _TABLES: Final = """

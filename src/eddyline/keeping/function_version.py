@@ -19,8 +19,9 @@ import inspect
 import itertools
 import logging
 import re
+import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -137,6 +138,22 @@ class _Walk:
         known = function.__globals__
         names = _names_in(function.__code__)
         yield from self.named((name, known[name]) for name in names if name in known)
+        for name in names:
+            # One that a function imports itself is not among its globals.
+            yield from self._of_module(known.get(name, sys.modules.get(name)), names, ())
+
+    def _of_module(
+        self, module: object, names: Sequence[str], above: tuple[str, ...]
+    ) -> Iterator[bytes]:
+        """Yield what a module of the project has of names, and modules in it."""
+        if not isinstance(module, ModuleType) or module.__name__ in above:
+            return
+        if not self._is_own(module.__name__, getattr(module, "__file__", None) or ""):
+            return
+        there = [(name, vars(module)[name]) for name in names if name in vars(module)]
+        yield from self.named(there)
+        for _, inner in there:
+            yield from self._of_module(inner, names, (*above, module.__name__))
 
     def of_code(self, code: CodeType) -> Iterator[bytes]:
         """Yield what a function does: a docstring is among its constants, and nothing loads it."""
@@ -149,24 +166,30 @@ class _Walk:
 
     def of_class(self, kind: type) -> Iterator[bytes]:
         yield encoded(f"{kind.__module__}.{kind.__qualname__}")
-        functions = {
-            name: part.__func__ if isinstance(part, classmethod | staticmethod) else part
-            for name, part in vars(kind).items()
-        }
-        files = [
-            part.__code__.co_filename
-            for part in functions.values()
-            if isinstance(part, FunctionType)
-        ]
-        if files and self._is_own(kind.__module__, files[0]):
-            kinds = (FunctionType, *_SIMPLE, str)
-            yield from self.named(
-                (name, part)
-                for name, part in sorted(functions.items())
-                if isinstance(part, kinds)
-                and not name.startswith("__module")
-                and name not in _OF_CLASSES
-            )
+        for base in kind.__mro__:
+            if self._is_own_class(base):
+                yield from self._of_own_class(base)
+
+    def _of_own_class(self, kind: type) -> Iterator[bytes]:
+        """Yield what a class has itself: methods, properties, members, simple attributes."""
+        kinds = (FunctionType, *_SIMPLE, *_BY_VALUE, *_BY_TEXT, str, list, tuple, dict, Enum)
+        for name, part in sorted(vars(kind).items()):
+            if name.startswith("__module") or name in _OF_CLASSES:
+                continue
+            if isinstance(part, classmethod | staticmethod):
+                yield from self.named([(name, part.__func__)])
+            elif isinstance(part, property | functools.cached_property):
+                asked = getattr(part, "fget", None) or getattr(part, "func", None)
+                yield from self.named([(name, asked)])
+            elif isinstance(part, kinds):
+                yield from self.named([(name, part)])
+
+    def _is_own_class(self, kind: type) -> bool:
+        functions = (part for part in vars(kind).values() if isinstance(part, FunctionType))
+        file = next((part.__code__.co_filename for part in functions), None)
+        if file is None:
+            file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+        return self._is_own(kind.__module__, file)
 
     def of_object(self, thing: object) -> Iterator[bytes]:
         """Yield its class, and attributes: simple ones, and all fields of a data class."""
@@ -179,13 +202,17 @@ class _Walk:
         simple = (*_SIMPLE, *_BY_VALUE, *_BY_TEXT, str, list, tuple, dict)
         attributes = sorted(_attributes(thing).items())
         yield from self.named(
-            (name, value) for name, value in attributes if whole or isinstance(value, simple)
+            (name, value)
+            for name, value in attributes
+            if whole or isinstance(value, simple) or self._is_own_class(type(value))
         )
 
     def _is_own(self, module: object, file: str) -> bool:
         """Whether code is of the project, and not of Python's library or a package."""
-        own = str(module).partition(".")[0] == self._project
-        return own or not file.startswith(_INSTALLED)
+        root = str(module).partition(".")[0]
+        if root in sys.stdlib_module_names:
+            return False
+        return root == self._project or not file.startswith(_INSTALLED)
 
 
 def _project_of(root: object) -> str:
@@ -232,7 +259,18 @@ _WAYS: Final[tuple[tuple[Any, Callable[[_Walk, Any], Iterator[bytes]]], ...]] = 
 
 _OF_CALLS: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_COROUTINE
 
-_OF_CLASSES: Final = frozenset({"__doc__", "__firstlineno__", "__qualname__"})
+_OF_CLASSES: Final = frozenset(
+    {
+        "__doc__",
+        "__firstlineno__",
+        "__qualname__",
+        "__slots__",
+        "__annotations__",
+        "__static_attributes__",
+        "__dataclass_fields__",
+        "__match_args__",
+    }
+)
 
 
 def _names_in(code: CodeType) -> tuple[str, ...]:
@@ -254,5 +292,10 @@ def _content(cell: Any) -> object:  # noqa: ANN401 - Python has no name for the 
 def _attributes(thing: object) -> dict[str, object]:
     if dataclasses.is_dataclass(thing):
         return {field.name: getattr(thing, field.name, None) for field in dataclasses.fields(thing)}
-    own = getattr(thing, "__dict__", {})
+    own = dict(getattr(thing, "__dict__", {}))
+    for kind in type(thing).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            if hasattr(thing, name):
+                own.setdefault(name, getattr(thing, name))
     return {name: value for name, value in own.items() if isinstance(name, str)}

@@ -41,18 +41,20 @@ def keep_in(
     """
     if folder is None:
         if version is not None or valid is not None:
-            raise ValueError("version and valid say something of answers that are kept: keep=...")
+            raise ValueError("version= and valid= need keep=, which names a folder for answers")
         return None
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"keep is a folder, not {folder!r}")
     place = os.fspath(folder)
-    if not place:
+    if not place or "\0" in str(place):
         raise ValueError(f"keep is a folder, not {place!r}")
     url = is_url(place)
     if url and not isinstance(folder, str):
         raise ValueError(f"a URL is a text, of which a path has lost a part: {place!r}")
     if version is not None and not isinstance(version, str):
         raise TypeError(f"version is a text, not {version!r}")
+    if version is not None and version != version.encode(errors="replace").decode():
+        raise ValueError(f"version is a text that UTF-8 can encode, not {version!r}")
     seconds = None if valid is None else span_of(valid, "valid")
     if url:
         return Keep(place.rstrip("/") or place, version, seconds)
@@ -75,9 +77,9 @@ def span_of(value: object, name: str) -> float:
     (7200.0, 60.0)
     >>> span_of(30, "patience")
     Traceback (most recent call last):
-    TypeError: patience is a time, as "30 days", not 30
+    TypeError: patience is a time above 0, as "30 days", not 30
     """
-    wrong = f'{name} is a time, as "30 days", not {value!r}'
+    wrong = f'{name} is a time above 0, as "30 days", not {value!r}'
     if not isinstance(value, str | dt.timedelta):
         raise TypeError(wrong)
     try:

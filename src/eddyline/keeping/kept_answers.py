@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import math
+import sqlite3
 import threading
 import time
 from collections import Counter, defaultdict
@@ -33,6 +35,11 @@ _PLAIN: Final = (pa.string(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
 """Types whose values SQLite stores as they are; all others are stored as Arrow has them."""
 
 
+_REST: Final = 60.0
+"""Seconds in which a ledger that cannot be opened or written is left alone: HDFS takes minutes to
+say so."""
+
+
 @dataclass(slots=True)
 class _Write:
     """Answers to be written, what was spared meanwhile, and who waits for that."""
@@ -58,12 +65,14 @@ class OpenLedger:
         self._writer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eddyline-ledger")
         self._warned = False
+        self._failed: LedgerError | None = None
+        self._again_at = 0.0
 
     async def keep(self, entries: Iterable[tuple[int, bytes, KeptEntry]]) -> None:
         """Write answers; they are on disk when this returns.
 
         Where they cannot be written, a warning says so once; the query has its answers all the
-        same.
+        same. It is tried again after a minute: another application may hold the ledger.
         """
         self._next.entries.extend(entries)
         error = await asyncio.shield(self._written())
@@ -93,6 +102,10 @@ class OpenLedger:
         while self._loop is loop and self._next.done is not None:
             group, self._next = self._next, _Write()
             outcome: LedgerError | None = LedgerError("the application ends")
+            if self._failed is not None and time.monotonic() < self._again_at:
+                if group.done is not None:
+                    group.done.set_result(self._failed)
+                continue
             try:
                 spared = [(n, hits, group.saved[n]) for n, hits in group.hits.items()]
                 await loop.run_in_executor(self._thread, self.store.keep, group.entries, spared)
@@ -102,7 +115,10 @@ class OpenLedger:
                 outcome = LedgerError(f"{type(error).__name__}: {error}")
             else:
                 outcome = None
+                self._failed = None
             finally:
+                if isinstance(outcome, LedgerError):
+                    self._failed, self._again_at = outcome, time.monotonic() + _REST
                 if group.done is not None and not group.done.done():
                     group.done.set_result(outcome)
 
@@ -120,9 +136,6 @@ class OpenLedger:
 
 _opened: Final[dict[str, OpenLedger]] = {}
 _opening: Final = threading.Lock()
-
-_REST: Final = 60.0
-"""Seconds in which a folder that cannot be opened is left alone: HDFS takes minutes to say so."""
 
 _closed: Final[dict[str, tuple[float, LedgerError]]] = {}
 """Folders that could not be opened, when, and why; a warning was given."""
@@ -158,6 +171,12 @@ def _shared(folder: str, files: FolderOfFiles) -> SharedStore:
         raise
     _closed.pop(folder, None)
     return store
+
+
+def _for_want_of_room(error: LedgerError) -> bool:
+    cause = error.__cause__
+    full = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return full or (isinstance(cause, OSError) and cause.errno in {errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +309,13 @@ def kept_answers(
     """
     try:
         ledger = opened(keep.folder, files)
-    except LedgerError:
-        if files is None:
+    except LedgerError as error:
+        if files is not None:
+            return None  # which was said when it could not be opened
+        if not _for_want_of_room(error):
             raise
-        return None  # which was said when it could not be opened
+        _log.warning("Answers of %s are not kept: %s", name, error)
+        return None
     version = version_of(answering) if keep.version is None else keep.version
     columns = ", ".join(f"{field.name} {field.type}" for field in schema)
     if any("timestamp" in kind for kind in given):  # functions see the clock of this process
