@@ -295,3 +295,13 @@ def test_prices_that_come_with_answers_are_told_by_a_few(spark: SparkSession) ->
     assert money is not None
     assert money.low <= 6.0 <= money.high
     assert 4.0 <= money.likely <= 8.0
+
+
+def test_a_function_that_fails_on_the_sample_is_named(spark: SparkSession) -> None:
+    def broken(number: int) -> bool:
+        raise ValueError(f"no {number}")
+
+    paid = eddyline.concurrent(broken, returns="boolean", cost=1, unit="USD")
+    explained = eddyline.explain(spark.range(40).where(paid("id")), price=True)
+    assert explained.forecast is not None
+    assert "8 of 8 sampled calls failed" in str(explained.forecast)

@@ -76,6 +76,12 @@ class AskedSample:
             for given, there in zip(values, kept, strict=True)
         ]
 
+    def failures(self, name: str) -> str:
+        """Say how many answers of a method are failures, if any are."""
+        answers = list(self.answers.get(name, {}).values())
+        failed = sum(error is not None for _, error in answers)
+        return f"{failed:,} of {len(answers):,} sampled calls failed" if failed else ""
+
     def made(self, name: str) -> int:
         """Return how many arguments were asked for that nobody had asked for before."""
         return len(self._new.get(name, ()))

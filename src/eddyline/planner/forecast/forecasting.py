@@ -247,6 +247,8 @@ class Forecasting:
             notes.append(needed.why_not)
         open_, known = needed.places, needed.known
         self._probe(name, method, free.sample, open_)
+        if failures := self.asked.failures(name):
+            notes.append(failures)
         return _Found(
             uses,
             method,
