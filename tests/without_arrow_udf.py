@@ -17,6 +17,12 @@ import eddyline
 WITH_ARROW_UDF: Final = hasattr(pyspark.sql.functions, "arrow_udf")
 """Whether this PySpark has it."""
 
+INTEGERS_AS_THEY_ARE: Final = WITH_ARROW_UDF
+"""Whether plain functions over Arrow see integers beside a NULL as such.
+
+Before PySpark 4.1 these are floats, and such functions are left to Spark.
+"""
+
 
 def skip_where_asked() -> None:
     """Have tests be skipped that call what they have made with it."""
@@ -43,6 +49,17 @@ class _Skipping:
 
     def asNondeterministic(self) -> _Skipping:  # noqa: N802 - as PySpark's
         return self
+
+
+def arrow_udf_or(
+    arrays: Callable[..., Any], series: Callable[..., Any], result: str
+) -> Callable[..., Any]:
+    """Return an ``arrow_udf`` of the first, where there is none a ``pandas_udf`` of the second."""
+    made: Any = pyspark.sql.functions
+    of_vectors: Callable[..., Any] = (
+        made.arrow_udf(arrays, result) if WITH_ARROW_UDF else made.pandas_udf(series, result)
+    )
+    return of_vectors
 
 
 def over_series(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -42,7 +42,7 @@ import eddyline
 from eddyline.quirks.pyspark_at_hand import MINOR
 from tests.data_sources import DataSource, DataSourceReader
 from tests.validated import SETTINGS
-from tests.without_arrow_udf import WITH_ARROW_UDF, over_series
+from tests.without_arrow_udf import INTEGERS_AS_THEY_ARE, WITH_ARROW_UDF, over_series
 
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -106,13 +106,6 @@ def vectorized(
         return made
 
     return decorate
-
-
-INTEGERS_AS_THEY_ARE: Final = WITH_ARROW_UDF
-"""Whether plain functions over Arrow see integers beside a NULL as such.
-
-Before PySpark 4.1 these are floats, and such functions are left to Spark.
-"""
 
 
 @udf(DoubleType(), useArrow=INTEGERS_AS_THEY_ARE)

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.planner.adapt import adapted_blocks
+from tests.without_arrow_udf import arrow_udf_or
 
 VECTORIZED: Any = F  # of which the type checker does not know all
 
@@ -41,10 +42,10 @@ def counted(kind: str, number: int, calls: Accumulator[int]) -> Callable[..., An
         return pa.array([value * number % 10 for value in values.to_pylist()], pa.int64())
 
     made: dict[str, Callable[[], Callable[..., Any]]] = {
-        "row": lambda: F.udf(of_row, "long"),
+        "row": lambda: F.udf(of_row, "long", useArrow=True),
         "pickled": lambda: F.udf(of_row, "long", useArrow=False),
         "pandas": lambda: VECTORIZED.pandas_udf(of_series, "long"),
-        "arrow": lambda: VECTORIZED.arrow_udf(of_array, "long"),
+        "arrow": lambda: arrow_udf_or(of_array, of_series, "long"),
     }
     return made[kind]()
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
-from tests.planner.shapes import INTEGERS_AS_THEY_ARE
+from tests.without_arrow_udf import INTEGERS_AS_THEY_ARE
 
 ROWS = 400
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkRuntimeError, PySparkTypeError
 
-from eddyline.quirks.pyspark_errors import condition_of, error_of
+from eddyline.quirks.pyspark_errors import condition_of, error_of, rows_mismatch
 
 
-def test_errors_of_rows() -> None:
-    error = error_of(
-        PySparkRuntimeError, "RESULT_ROWS_MISMATCH", output_length="7", input_length="31"
-    )
+@pytest.mark.parametrize("kind", [None, "pandas_udf"])
+def test_errors_of_rows(kind: str | None) -> None:
+    error = rows_mismatch(7, 31, kind)
     assert condition_of(error) == "RESULT_ROWS_MISMATCH"
     assert "7" in str(error)
     assert "31" in str(error)

@@ -37,6 +37,7 @@ from tests.planner.joins.random_queries import (
     WIDER,
     edges,
 )
+from tests.without_arrow_udf import INTEGERS_AS_THEY_ARE, arrow_udf_or
 
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -92,10 +93,10 @@ def of_all_kinds(row: Row) -> dict[str, Callable[..., Any]]:
         return pa.array([row(a, b) for a, b in rows], pa.bool_())
 
     return {
-        "plain": F.udf(row, "boolean", useArrow=True),
+        "plain": F.udf(row, "boolean", useArrow=INTEGERS_AS_THEY_ARE),
         "pickled": F.udf(row, "boolean", useArrow=False),
         "pandas": of_vectors.pandas_udf(series, "boolean"),
-        "arrow": of_vectors.arrow_udf(arrays, "boolean"),
+        "arrow": arrow_udf_or(arrays, series, "boolean"),
     }
 
 

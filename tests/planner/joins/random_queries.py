@@ -26,6 +26,7 @@ from pyspark.sql.pandas import functions as vectorized
 
 from eddyline.engine.policies.catalogue import PolicyName
 from tests.keys import INNER, OUTER, VALUES
+from tests.without_arrow_udf import INTEGERS_AS_THEY_ARE, arrow_udf_or
 
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -138,6 +139,14 @@ def arrow_sums(left: pa.Array, right: pa.Array, modulus: pa.Array) -> pa.Array:
     return pa.array([small_sum(*row) for row in rows], pa.bool_())
 
 
+def pandas_chosen(keys: pd.Series, modulus: pd.Series) -> pd.Series:
+    """Do the same by pandas, where a struct is a DataFrame."""
+    given: Any = keys
+    of_rows = given.itertuples(index=False) if isinstance(given, pd.DataFrame) else given
+    rows = zip(of_rows, modulus, strict=True)
+    return pd.Series([chosen(*row) for row in rows], dtype="boolean")
+
+
 def arrow_chosen(keys: pa.Array, modulus: pa.Array) -> pa.Array:
     """Do the same by Arrow."""
     rows = zip(keys.to_pylist(), modulus.to_pylist(), strict=True)
@@ -148,13 +157,13 @@ def register_functions(spark: SparkSession) -> None:
     """Make the functions known to SQL, each kind under its own name."""
     of_vectors: Any = vectorized  # its overloads know fewer ways to call it than there are
     made: dict[str, Callable[..., Any]] = {
-        "sum_plain": F.udf(small_sum, "boolean", useArrow=True),
+        "sum_plain": F.udf(small_sum, "boolean", useArrow=INTEGERS_AS_THEY_ARE),
         "sum_pickled": F.udf(small_sum, "boolean", useArrow=False),
         "sum_pandas": of_vectors.pandas_udf(pandas_sums, "boolean"),
-        "sum_arrow": of_vectors.arrow_udf(arrow_sums, "boolean"),
-        "key_plain": F.udf(chosen, "boolean", useArrow=True),
+        "sum_arrow": arrow_udf_or(arrow_sums, pandas_sums, "boolean"),
+        "key_plain": F.udf(chosen, "boolean", useArrow=INTEGERS_AS_THEY_ARE),
         "key_pickled": F.udf(chosen, "boolean", useArrow=False),
-        "key_arrow": of_vectors.arrow_udf(arrow_chosen, "boolean"),
+        "key_arrow": arrow_udf_or(arrow_chosen, pandas_chosen, "boolean"),
     }
     for name, function in made.items():
         spark.udf.register(f"random_{name}", function)

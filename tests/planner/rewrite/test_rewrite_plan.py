@@ -23,7 +23,6 @@ from eddyline.planner.read.lookup_leaves import lookup_leaves
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from tests.planner.jvm_calls import counted_calls
 from tests.planner.shapes import (
-    INTEGERS_AS_THEY_ARE,
     Numbers,
     big,
     even,
@@ -41,7 +40,7 @@ from tests.planner.shapes import (
     within,
 )
 from tests.tasks import reference_filter_task as reference_fused
-from tests.without_arrow_udf import WITH_ARROW_UDF
+from tests.without_arrow_udf import INTEGERS_AS_THEY_ARE, WITH_ARROW_UDF
 
 Adapt = Callable[[DataFrame], DataFrame]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -14,10 +15,17 @@ from pyspark.sql.types import StructField, StructType
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.quirks.pyspark_at_hand import MINOR
+from eddyline.quirks.without_settings import ALWAYS_OFF, ALWAYS_ON
 from tests.without_arrow_udf import require_arrow_udf
 
 WORKER: Any = worker
 """Without types: its functions have others in each version of PySpark."""
+
+
+def as_here(settings: SessionSettings) -> SessionSettings:
+    """Return settings as the Spark at hand has them, where it lacks some."""
+    always: dict[str, Any] = dict.fromkeys(ALWAYS_ON, True) | dict.fromkeys(ALWAYS_OFF, False)
+    return replace(settings, **always)
 
 
 def spark_result(

@@ -18,6 +18,7 @@ from eddyline.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.errors import ReadAheadError
 from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.planner.adapt import adapt, explain
+from eddyline.quirks.pyspark_at_hand import MINOR
 from eddyline.tasks.calling import WorkerFunction, make_function
 from tests.tasks.calling.probes import Pinned, user_function
 from tests.tasks.calling.spark_worker import spark_result
@@ -308,15 +309,30 @@ def test_a_result_before_any_input_is_sparks_error() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "code",
-    [lambda _: 5, lambda chunks: [next(chunks)]],
-    ids=["number", "list"],
-)
-def test_what_is_no_iterator_is_sparks_error(kind: FunctionKind, code: Code) -> None:
-    error = failure(made(code, kind)([pa.array([1])], 1))
+def test_what_is_no_iterator_is_sparks_error(kind: FunctionKind) -> None:
+    def number(_: Chunks) -> int:
+        return 5
+
+    error = failure(made(number, kind)([pa.array([1])], 1))
     assert "UDF_RETURN_TYPE" in str(error)
-    assert str(error) == said_by_spark(code, [1], kind=kind)
+    assert str(error) == said_by_spark(number, [1], kind=kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_is_an_iterator_where_it_is_one_to_spark(kind: FunctionKind) -> None:
+    def listed(chunks: Chunks) -> list[Any]:
+        return [next(chunks)]
+
+    vector = made(listed, kind)([pa.array([1])], 1)
+    if MINOR >= (4, 3):
+        error = str(failure(vector))
+        assert "UDF_RETURN_TYPE" in error
+        assert error == said_by_spark(listed, [1], kind=kind)
+        return
+    function = user_function(listed, kind, ["bigint"], "bigint")
+    (said,) = spark_result(function, SETTINGS, [[pa.array([1])]])
+    assert vector.values.to_pylist() == said.to_pylist() == [1]
+    assert not vector.errors
 
 
 def test_rows_after_the_last_input_are_sparks_error() -> None:

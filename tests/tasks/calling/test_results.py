@@ -22,7 +22,7 @@ from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.tasks.calling import make_function
 from tests.tasks.calling.probes import parsed, user_function
-from tests.tasks.calling.spark_worker import spark_result
+from tests.tasks.calling.spark_worker import as_here, spark_result
 from tests.tasks.java.odd_values import KNOWN, PLACE
 
 pytestmark = [
@@ -105,10 +105,10 @@ SEEDED = {"date", "datetime", "times", "mixed set"}
 """Sets whose elements Python takes in an order that depends on the process."""
 
 SETTINGS = {
-    "default": SessionSettings(ZONE),
-    "safe": SessionSettings(ZONE, safe_arrow_conversion=True),
-    "decimals": SessionSettings(ZONE, int_to_decimal_coercion=True),
-    "legacy": SessionSettings(ZONE, legacy_pandas_conversion=True),
+    "default": as_here(SessionSettings(ZONE)),
+    "safe": as_here(SessionSettings(ZONE, safe_arrow_conversion=True)),
+    "decimals": as_here(SessionSettings(ZONE, int_to_decimal_coercion=True)),
+    "legacy": as_here(SessionSettings(ZONE, legacy_pandas_conversion=True)),
 }
 
 

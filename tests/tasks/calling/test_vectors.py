@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.expressions.vector import CollectiveFailure, Vector
+from eddyline.quirks.pyspark_errors import condition_of
 from eddyline.tasks.calling import make_function
 from tests.tasks.calling.probes import Pinned, user_function
 
@@ -79,7 +81,8 @@ def test_a_result_of_another_length_is_refused(kind: FunctionKind) -> None:
     )
     # It is no row's own fault, and no row is tried alone.
     error = failure_of_all(made([pa.array([1, 2, 3])], 3))
-    assert "RESULT_ROWS_MISMATCH" in str(error)
+    assert isinstance(error, PySparkRuntimeError)
+    assert condition_of(error) == "RESULT_ROWS_MISMATCH"
     assert not isinstance(error, CollectiveFailure)
     assert made([pa.array([1, 2])], 2).values.to_pylist() == [1, 2]
 

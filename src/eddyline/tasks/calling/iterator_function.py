@@ -10,7 +10,8 @@ from pyspark.errors import PySparkRuntimeError
 
 from eddyline.errors import ReadAheadError
 from eddyline.expressions.vector import Vector
-from eddyline.quirks.pyspark_errors import error_of
+from eddyline.quirks.pyspark_errors import error_of, rows_mismatch
+from eddyline.quirks.returned_iterators import as_iterator
 from eddyline.tasks.calling.pickled_functions import UserCode
 from eddyline.tasks.calling.vector_function import (
     Pack,
@@ -97,7 +98,7 @@ class IteratorFunction:
         if results is None:
             self._feed = _Feed()
             self._feed.offer(chunk)
-            results = self._function(self._feed)
+            results = as_iterator(self._function(self._feed))
             require_type(results, Iterator, self._wanted, type(results).__name__)
         else:
             self._feed.offer(chunk)
@@ -108,12 +109,7 @@ class IteratorFunction:
             )
             raise error_of(PySparkRuntimeError, error_class)
         if result is _NOTHING:
-            raise error_of(
-                PySparkRuntimeError,
-                "RESULT_ROWS_MISMATCH",
-                output_length="0",
-                input_length=str(rows),
-            )
+            raise rows_mismatch(0, rows)
         self._results = results  # it got here without an error, so it can go on
         return result
 

@@ -16,6 +16,7 @@ from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.value_types import relabelled
 from eddyline.quirks.pandas_conversions import Pandas, pandas_conversion
 from eddyline.quirks.pyspark_errors import error_of
+from eddyline.quirks.returned_iterators import COUNTED_FIRST
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one
 from eddyline.tasks.calling.vector_function import (
     require_length,
@@ -55,7 +56,7 @@ class PandasResults:
             raise error_of(
                 PySparkTypeError, "UDF_RETURN_TYPE", expected=expected, actual=type(result).__name__
             )
-        require_length(result, rows)
+        require_length(result, rows, "pandas_udf")
         if is_struct and not isinstance(result, pd.DataFrame):
             raise PySparkValueError(
                 "Invalid return type. Please make sure that the UDF returns a pandas.DataFrame "
@@ -73,6 +74,8 @@ class PandasResults:
         verify_pandas_result(
             result, self._kind, assign_cols_by_name=True, truncate_return_schema=True
         )
+        if COUNTED_FIRST and len(result) > rows:
+            require_length_of_output(result, rows)
         values = self.convert(result)
         require_length_of_output(values, rows)
         return values

@@ -14,7 +14,7 @@ from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import CollectiveFailure, Vector
-from eddyline.quirks.pyspark_errors import condition_of, error_of
+from eddyline.quirks.pyspark_errors import condition_of, error_of, rows_mismatch
 from eddyline.tasks.calling.pickled_functions import UserCode
 
 Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]
@@ -95,7 +95,7 @@ class ArrowResults:
     def of_batch(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - anything may be returned
         """Convert what a function over Arrow arrays returned."""
         values = self._convert(result)
-        require_length(values, rows)
+        require_length(values, rows, "arrow_udf")
         return values
 
     def of_iterator(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - likewise
@@ -118,18 +118,13 @@ class ArrowResults:
         return relabelled(values, self.arrow_type)
 
 
-def require_length(result: Any, rows: int) -> None:  # noqa: ANN401 - anything may be returned
-    """Raise Spark's error unless a result has so many rows."""
+def require_length(result: Any, rows: int, kind: str | None = None) -> None:  # noqa: ANN401 - anything may be returned
+    """Raise Spark's error unless a result has so many rows; ``kind`` as in ``rows_mismatch``."""
     if len(result) != rows:
-        raise error_of(
-            PySparkRuntimeError,
-            "RESULT_ROWS_MISMATCH",
-            output_length=str(len(result)),
-            input_length=str(rows),
-        )
+        raise rows_mismatch(len(result), rows, kind)
 
 
-def require_length_of_output(result: pa.Array, rows: int) -> None:
+def require_length_of_output(result: Any, rows: int) -> None:  # noqa: ANN401 - likewise
     """Raise Spark's error for iterators, unless a result has so many rows."""
     if len(result) > rows:
         raise error_of(PySparkRuntimeError, "OUTPUT_EXCEEDS_INPUT_ROWS")
