@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.host.classic import chosen_session, classic_session
-from eddyline.keeping.keep import keep_in
+from eddyline.keeping.keep import Keep, keep_in
 from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
@@ -30,18 +30,28 @@ from eddyline.planner.session_rules import change_rules, told_limits
 class Enabled(contextlib.AbstractContextManager["Enabled"]):
     """A session whose queries are adapted; as a context manager, until the block ends."""
 
-    def __init__(self, spark: SparkSession, rule: catalyst.OptimizerRule) -> None:
-        """Take a session and the rule that was begun for it."""
+    def __init__(
+        self, spark: SparkSession, rule: catalyst.OptimizerRule, keep: Keep | None = None
+    ) -> None:
+        """Take a session, the rule that was begun for it, and where answers are kept meanwhile."""
         self.spark: Final = spark
         self._rule: Final = rule
+        self._keep: Final = keep
+        self._keep_before = lookup_tables_of(spark.sparkContext).keep
         self._entered = 0
+        self._begin_keeping()
 
     def __enter__(self) -> Self:
         """Return this; where it has ended it begins again."""
         own = self._rule
         change_rules(self.spark, lambda rules: rules if own in rules else [*rules, own])
         self._entered += 1
+        self._begin_keeping()
         return self
+
+    def _begin_keeping(self) -> None:
+        if self._keep is not None:
+            lookup_tables_of(self.spark.sparkContext).keep = self._keep
 
     def __exit__(
         self,
@@ -60,6 +70,9 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
             return
         own = self._rule
         change_rules(self.spark, lambda rules: [rule for rule in rules if rule is not own])
+        tables = lookup_tables_of(self.spark.sparkContext)
+        if self._keep is not None and tables.keep is self._keep:
+            tables.keep = self._keep_before
         registry_of(self.spark.sparkContext).learned.save()
 
     def __repr__(self) -> str:
@@ -129,8 +142,8 @@ def enable(
 
     ``keep`` names the folder in which answers are kept (:func:`~eddyline.ledger`) of all concurrent
     functions that name none, and of lookup tables that are registered from now on; it may have a
-    URL, as "s3a://bucket/answers". A context has one such folder, the last one that was named;
-    :func:`disable` ends it.
+    URL, as "s3a://bucket/answers". A context has one such folder, the last one that was named,
+    until its block ends or :func:`disable` is called.
 
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
     Queries that only Eddyline can run, such as those with concurrent functions, raise as
@@ -149,7 +162,6 @@ def enable(
         keep_learned(registry_of(active.sparkContext).learned, Path(learned))
     if (kept := keep_in(keep, None, None)) is not None:
         files_in(kept.folder)  # raises now what no query should
-        lookup_tables_of(active.sparkContext).keep = kept
     run = registry_of(active.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(
         lambda session, plan: _adapted(session, plan, chosen, budget, run),
@@ -157,7 +169,7 @@ def enable(
     )
     operating_of(active.sparkContext).begin()
     change_rules(active, lambda rules: [*rules, rule])
-    return Enabled(active, rule)
+    return Enabled(active, rule, kept)
 
 
 def disable(spark: SparkSession | None = None) -> Disabled:
