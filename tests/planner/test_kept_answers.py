@@ -7,6 +7,7 @@ import contextlib
 import datetime as dt
 import logging
 import math
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
 from eddyline.errors import BudgetSpentError, LedgerError
-from eddyline.keeping import kept_answers
+from eddyline.keeping import answer_store, kept_answers
 from eddyline.keeping.answer_store import AnswerStore, KeptEntry
 from eddyline.keeping.key_bytes import key_of
 from eddyline.planner.declare.concurrent import ConcurrentUDF
@@ -296,7 +297,7 @@ def test_a_ledger_that_cannot_be_written_costs_no_answer(
         ({"keep": 5}, TypeError, "keep is a folder"),
         ({"keep": ""}, ValueError, "keep is a folder"),
         ({"keep": Path("s3a://bucket/answers")}, ValueError, "a URL is a text"),
-        ({"version": "1"}, ValueError, "of answers that are kept"),
+        ({"version": "1"}, ValueError, "need keep="),
         ({"keep": "a", "version": 1}, TypeError, "version is a text"),
         ({"keep": "a", "valid": "soon"}, ValueError, "30 days"),
         ({"keep": "a", "valid": "-1 day"}, ValueError, "30 days"),
@@ -401,3 +402,19 @@ def test_kept_is_a_decorator(spark: SparkSession, folder: str) -> None:
         rows = collected(frame.select(length("t").alias("n")))
         assert sorted((row.n for row in rows), key=str) == [1, 2, None]
         assert len(calls) == asked
+
+
+def test_a_ledger_that_another_application_holds_stops_no_query(
+    spark: SparkSession, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_store, "_PATIENCE", 0.2)
+    counted, twice = doubled(folder)
+    collected(spark.range(1).select(twice("id")))
+    store = kept_answers.opened(folder).store
+    assert isinstance(store, AnswerStore)
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert len(collected(spark.range(30).select(twice("id")))) == 30
+    other.execute("ROLLBACK")
+    other.close()
+    assert len(counted.asked) == 30

@@ -72,7 +72,7 @@ class OpenLedger:
         """Write answers; they are on disk when this returns.
 
         Where they cannot be written, a warning says so once; the query has its answers all the
-        same. It is tried again after a minute: another application may hold the ledger.
+        same. Where another application holds the ledger it is tried again after a minute.
         """
         self._next.entries.extend(entries)
         error = await asyncio.shield(self._written())
@@ -117,7 +117,7 @@ class OpenLedger:
                 outcome = None
                 self._failed = None
             finally:
-                if isinstance(outcome, LedgerError):
+                if outcome is not None and _is_held(outcome):
                     self._failed, self._again_at = outcome, time.monotonic() + _REST
                 if group.done is not None and not group.done.done():
                     group.done.set_result(outcome)
@@ -171,6 +171,12 @@ def _shared(folder: str, files: FolderOfFiles) -> SharedStore:
         raise
     _closed.pop(folder, None)
     return store
+
+
+def _is_held(error: LedgerError) -> bool:
+    """Whether another application has held the ledger for too long: each try takes seconds."""
+    held = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+    return getattr(error.__cause__, "sqlite_errorcode", None) in held
 
 
 def _for_want_of_room(error: LedgerError) -> bool:
