@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from collections import deque
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import TryAgainError
 from eddyline.asking.patience import Gate
+from eddyline.asking.refusals import QuotaRefusedError
 
 TICK = 1e-6
 """Seconds of a round of the event loop: in none, what is late by a rounding error stays late."""
@@ -87,6 +89,38 @@ def test_who_waits_has_not_begun() -> None:
         assert await begun(gate, 4, 1.0) == pytest.approx([0, 1, 2, 3], abs=1e-3)
         with pytest.raises(TryAgainError, match=r"no answer in 1\.5 s"):
             await begun(gate, 1, 2.0)
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(work())
+
+
+def test_waits_for_quota_have_a_beginning_and_an_end() -> None:
+    """Those with short gaps between them are one."""
+
+    async def work() -> None:
+        gate = Gate(Limits(max_in_flight=1, patience=100.0))
+
+        async def refused(after: float) -> None:
+            with pytest.raises(QuotaRefusedError):
+                async with gate.request():
+                    raise QuotaRefusedError("spent", after)
+
+        async def accepted() -> None:
+            async with gate.request():
+                pass
+
+        await accepted()
+        assert gate.waits == deque()
+        for after in (7.25, 3.25, 2.25):
+            await refused(after)
+        await accepted()
+        (wait,) = gate.waits
+        assert wait.ended - wait.began == pytest.approx(gate.waited, abs=0.01)
+        assert wait.ended - wait.began == pytest.approx(12.75, abs=0.01)
+        await asyncio.sleep(60.0)
+        await refused(5.25)
+        await accepted()
+        assert len(gate.waits) == 2
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         runner.run(work())

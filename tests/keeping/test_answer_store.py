@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,15 @@ def test_what_is_no_ledger_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LedgerError, match="cannot be opened"):
         AnswerStore(tmp_path / "file")
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+        other.execute("CREATE TABLE songs(title TEXT)")
+        with pytest.raises(LedgerError, match="of something else, with the table songs"):
+            AnswerStore(tmp_path)
+        other.execute("INSERT INTO songs VALUES('Hey')")  # nothing holds it up
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("songs",)]
 
 
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:

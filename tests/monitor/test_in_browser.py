@@ -67,6 +67,20 @@ def test_a_query_is_followed_to_its_end(book: QueryBook, server: PageServer, pag
     expect(page.get_by_role("progressbar")).to_have_count(0)
 
 
+def test_waits_for_quota_are_drawn(book: QueryBook, server: PageServer, page: Page) -> None:
+    number = run(book, 1, filter_record(1_000), ended=False)
+    page.goto(server.url)
+    expect(page.locator(".tiles dd").first).to_contain_text("1,000")
+    expect(page.get_by_role("heading", name="Waits for quota")).to_have_count(0)
+    book.mark(number, {}, waiting="waiting for quota, 4 of 10 answered")
+    expect(page.get_by_text("waiting for quota, 4 of 10 answered")).to_be_visible()
+    expect(page.get_by_role("img", name="Waited for quota")).to_be_visible()
+    expect(page.locator("rect.wait")).to_have_count(1)
+    run(book, 1, filter_record(3_000), ended=True)
+    expect(page.get_by_text("waiting for quota, 4")).to_have_count(0)
+    expect(page.locator("rect.wait")).to_have_count(1)  # it has waited
+
+
 def test_the_latest_is_shown_until_another_is_chosen(
     book: QueryBook, server: PageServer, page: Page
 ) -> None:

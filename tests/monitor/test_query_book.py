@@ -172,3 +172,21 @@ def test_what_blocks_did_in_the_past_is_forgotten_on_demand() -> None:
     book.forget()
     assert [bool(query.blocks) for query in book.queries()] == [True, True, False]
     assert book.query(1) is not None
+
+
+def test_waits_for_quota_are_kept_as_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_book, "WAITS", 3)
+    now = 0.0
+    book = QueryBook(lambda *_: None, lambda: now)
+    book.take(news(10))
+    waiting = {1.0, 1.5, 2.25, 5.0, 5.5, 9.0, 12.0, 15.0}
+    for step in range(61):
+        now = step / 4
+        book.mark(1, {}, waiting="for quota" if now in waiting else "")
+        if now == 8.0:
+            query = book.query(1)
+            assert query is not None
+            assert query.waits == ((1.0, 2.25), (5.0, 5.5))
+    query = book.query(1)
+    assert query is not None
+    assert query.waits == ((9.0, 9.0), (12.0, 12.0), (15.0, 15.0))  # the latest

@@ -430,7 +430,18 @@ def away() -> RoutingReport:
         AskedTable("aircraft(tail)", 800, 800, 0, 8, (("register", 612), ("database", 188))),
     )
     called = (
-        CalledFunction("is_spam", 1_200, 1_203, 0, 96.5, 2.4, "USD"),
+        CalledFunction(
+            "is_spam<b>",
+            1_200,
+            1_203,
+            0,
+            96.5,
+            2.4,
+            "USD",
+            refusals=9,
+            waited=4.5,
+            waits=((START + 1.0, START + 2.5), (START + 4.0, START + 7.0)),
+        ),
         CalledFunction("never", 0, 0, 0, 0.0),
     )
     return RoutingReport(joined().blocks, (), called, asked)

@@ -125,6 +125,11 @@ def test_what_was_done_where_the_driver_is() -> None:
     assert "5,214" in html
     assert "<h2>Called at the driver</h2>" in html
     assert "Spent in all: 2.4 USD" in html
+    assert "<h2>Waits for quota</h2>" in html
+    assert html.count("is_spam&lt;b&gt; waited for quota, seconds: ") == 4  # twice, in both widths
+    assert html.count("is_spam&lt;b&gt;: 4.50 s waited") == 2  # text and hint, where it is narrow
+    unhindered = replace(away(), called=())
+    assert "Waits for quota" not in html_of(unhindered)
 
 
 def test_the_picture_has_a_table_in_its_place() -> None:

@@ -105,6 +105,12 @@ def test_what_was_done_where_the_driver_is() -> None:
     assert re.search(r"weather +5,170 +5,214 +44 +32 +-", text)
     assert re.search(r"aircraft\(tail\) +800 +800 +0 +8 +register 612, database 188", text)
     assert "Spent in all: 2.4 USD" in text
+    (waits,) = re.findall(r"^  is_spam<b>  4\.50 s  (.*)$", text, re.MULTILINE)
+    # From 1 to 2.5 and from 4 to 7 of 7.2 seconds, in forty signs.
+    assert [place for place, sign in enumerate(waits) if sign == "█"] == [
+        *range(6, 13),
+        *range(23, 39),
+    ]
 
 
 def test_nothing_claimed() -> None:

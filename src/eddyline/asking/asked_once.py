@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, Protocol
 
 from eddyline.asking.filling import Filling
 from eddyline.asking.lookup_source import Key, described_error
+from eddyline.asking.patience import Wait
 from eddyline.asking.refusals import QuotaRefusedError
 from eddyline.asking.way_to_answers import Found, Wanted, WayAnswer, WayToAnswers
 
@@ -155,6 +156,7 @@ class SharedLookupStatistics:
     kept: int = 0
     refusals: int = 0
     waited: float = 0.0
+    waits: tuple[Wait, ...] = ()
 
     def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
         """Return the sum, for two jobs that ask the same sources."""
@@ -171,6 +173,7 @@ class SharedLookupStatistics:
             self.kept + other.kept,
             self.refusals + other.refusals,
             self.waited + other.waited,
+            self.waits + other.waits,
         )
 
 
@@ -270,6 +273,7 @@ class SharedMethod(Generic[Wanted]):
             self._known,
             sum(way.refusals for way in ways),
             sum(way.gate.waited for way in ways),
+            tuple(wait for way in ways for wait in way.gate.waits),
         )
 
     def quota_wait(self) -> QuotaWait | None:

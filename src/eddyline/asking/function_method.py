@@ -206,7 +206,7 @@ class AskedFunction(WayToAnswers[Arguments]):
                 self._method.books.refused += len(left)
             ended = self._without(left, [str(self._end)] * len(left), self._end)
             yield self._settled(WayAnswer(left, ended))
-        self.spending.waited = self.gate.waited
+        self.spending.waited, self.spending.waits = self.gate.waited, tuple(self.gate.waits)
 
     def _settled(self, answer: WayAnswer[Arguments]) -> WayAnswer[Arguments]:
         """Return what rows have for an answer, as the user has said for failures."""

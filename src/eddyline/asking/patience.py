@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -22,9 +23,12 @@ LENT: Final = 0.5
 WAITS: Final = 500
 """Waits for quota that are remembered, the latest ones."""
 
+APART: Final = 0.05
+"""Seconds between two waits from which on they are told apart."""
+
 
 class Wait(NamedTuple):
-    """A time in which requests waited for quota, in seconds of the event loop's clock."""
+    """A time in which requests waited for quota, in seconds since the epoch."""
 
     began: float
     ended: float
@@ -57,6 +61,7 @@ class Gate:
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
         self._inside = 0
+        self._epoch: float | None = None  # at 0 of the event loop's clock, once anything waited
 
     @asynccontextmanager
     async def request(self) -> AsyncIterator[None]:
@@ -158,9 +163,12 @@ class Gate:
         if ended <= began:
             return
         self.waited += ended - began
-        if self.waits and began - self.waits[-1].ended < 1.0:
-            began = self.waits.pop().began
-        self.waits.append(Wait(began, ended))
+        if self._epoch is None:
+            self._epoch = time.time() - ended
+        wait = Wait(began + self._epoch, ended + self._epoch)
+        if self.waits and wait.began - self.waits[-1].ended < APART:
+            wait = Wait(self.waits.pop().began, wait.ended)
+        self.waits.append(wait)
 
 
 FAILURES_IN_A_ROW: Final = 5

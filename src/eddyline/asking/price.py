@@ -6,13 +6,16 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from eddyline.asking.checked_numbers import text
 from eddyline.asking.lookup_source import described_error
 from eddyline.asking.quota_rules import OfAnswer
 from eddyline.asking.wire import job_is_of
 from eddyline.errors import CostError
+
+if TYPE_CHECKING:
+    from eddyline.asking.patience import Wait
 
 ROUNDING: Final = 1e-9
 """Part of a budget that does not count: 500 times 0.002 is a little more than 1 in floats."""
@@ -109,6 +112,7 @@ class Spending:
     saved: float = 0.0
     refusals: int = 0
     waited: float = 0.0
+    waits: tuple[Wait, ...] = ()
     tokens: float = 0.0
 
     def __iadd__(self, other: Spending) -> Self:
@@ -122,6 +126,7 @@ class Spending:
         self.saved += other.saved
         self.refusals += other.refusals
         self.waited += other.waited
+        self.waits += other.waits
         self.tokens += other.tokens
         return self
 

@@ -106,7 +106,11 @@ class AnswerStore:
             # For nobody else, as SQLite then makes the files beside it.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._connected()
-            self._set_up()
+            try:
+                self._set_up()
+            except BaseException:
+                self._connection.close()  # and what it has begun is undone
+                raise
             self._reader = self._connected()  # which no commit holds up
 
     def _connected(self) -> sqlite3.Connection:
@@ -127,7 +131,14 @@ class AnswerStore:
             )
         if known == 0:
             run("BEGIN IMMEDIATE")
-            for statement in _TABLES.split(";"):
+            (known,) = run("PRAGMA user_version").fetchone()  # another application may be quicker
+            others = run("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+            if known == 0 and others:
+                raise LedgerError(
+                    f"{self.path} is a database of something else, with the table {others[0][0]}: "
+                    "choose another folder"
+                )
+            for statement in _TABLES.split(";") if known == 0 else ():
                 run(statement)
             run(f"PRAGMA user_version={_FORMAT}")
             run("COMMIT")

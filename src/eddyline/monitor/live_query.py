@@ -42,7 +42,8 @@ class LiveQuery:
     Spark's, ``about`` names the functions and inputs of the blocks. ``started`` and
     ``ended`` are seconds since the epoch, ``tasks`` those of the stages that eddies run in,
     ``tasks_done`` as many of them as have ended. ``blocks`` are empty for one that has ended long
-    ago; ``totals`` stay. ``waiting`` says what it waits for, where that is a quota.
+    ago; ``totals`` stay. ``waiting`` says what it waits for, where that is a quota; ``waits`` are
+    the latest times in which it did, as beginning and end.
     """
 
     number: int
@@ -58,6 +59,7 @@ class LiveQuery:
     totals: Totals
     blocks: tuple[BlockReport, ...]
     waiting: str = ""
+    waits: tuple[tuple[float, float], ...] = ()
 
     @property
     def name(self) -> str:

@@ -35,6 +35,7 @@ def summary(query: LiveQuery) -> dict[str, Any]:
         "description": query.description,
         "about": query.about,
         "waiting": query.waiting,
+        "waits": query.waits,
         "state": query.state.value,
         "started": query.started,
         "ended": query.ended,

@@ -21,6 +21,12 @@ KEPT_WHOLE: Final = 200
 KEPT: Final = 10_000
 """Past actions of which it is kept what they were, some 500 bytes each."""
 
+WAITS: Final = 200
+"""Waits for quota that are kept of an action, the latest ones."""
+
+LOOKED_AT: Final = 1.0
+"""Seconds within which an action that waits is looked at again, or it has not waited meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class StageCount:
@@ -145,6 +151,7 @@ class QueryBook:
                 state=state,
                 error=error,
                 waiting=waiting,
+                waits=self._waits(entry.query, waiting),
                 tasks_done=sum(count.done for count in counts),
                 tasks=sum(count.tasks for count in counts),
             )
@@ -223,6 +230,17 @@ class QueryBook:
         )
         entry = self._entries[number] = _Entry(query)
         return entry
+
+    def _waits(self, query: LiveQuery, waiting: str) -> tuple[tuple[float, float], ...]:
+        """Return when an action has waited for quota, as far as it was looked at."""
+        if not waiting:
+            return query.waits
+        began = now = self._now()
+        before = query.waits
+        if before and now - before[-1][1] <= LOOKED_AT:
+            *earlier, (began, _) = before
+            before = tuple(earlier)
+        return (*before, (began, now))[-WAITS:]
 
     def _whole(self, entry: _Entry) -> LiveQuery:
         reports = []

@@ -150,6 +150,7 @@ def _asked(
             together,
             asked.refusals,
             asked.waited,
+            asked.waits,
         )
         for (run, method), together in wanted.items()
         if (asked := totals[run].get(method)) is not None
@@ -185,6 +186,7 @@ def _called(
             spending.refusals,
             spending.waited,
             spending.tokens,
+            spending.waits,
         )
         for spending, together in done
         if spending is not None

@@ -51,7 +51,7 @@ def as_dict(
             for block in blocks
         ],
         "left": [{"what": what, "why": why} for what, why in left],
-        "called": [asdict(function) for function in called],
+        "called": [asdict(function) | {"waits": _waits(function)} for function in called],
         "asked": [_asked(table) for table in asked],
         "cascades": [_cascade(cascade) for cascade in cascades],
         "advice": list(advice(blocks, called, asked)),
@@ -75,7 +75,11 @@ def _cascade(cascade: Calibration) -> dict[str, Any]:
 
 def _asked(table: AskedTable) -> dict[str, Any]:
     by_source = [{"source": source, "keys": keys} for source, keys in table.by_source]
-    return asdict(table) | {"by_source": by_source}
+    return asdict(table) | {"by_source": by_source, "waits": _waits(table)}
+
+
+def _waits(waiting: AskedTable | CalledFunction) -> list[list[float]]:
+    return [list(wait) for wait in waiting.waits]
 
 
 def _run(record: TaskRecord) -> dict[str, Any]:

@@ -16,7 +16,9 @@ class AskedTable:
     rows that came with a key that their call had not asked for. ``kept`` are
     further keys whose rows a ledger had, ``together`` is how many keys one request may have.
     ``refusals`` are requests that were refused for quota, which are none of the requests, and
-    ``waited`` are the seconds in which none was let through for that.
+    ``waited`` are the seconds in which none was let through for that. ``waits`` are the latest of
+    these times, as beginning and end in seconds since the epoch; short gaps between them are left
+    out.
     """
 
     name: str
@@ -30,6 +32,7 @@ class AskedTable:
     together: int = 1
     refusals: int = 0
     waited: float = 0.0
+    waits: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class CalledFunction:
     no price is known. ``kept`` are further values that a ledger had, which had cost as much as was
     ``saved``; ``together`` is how many values one call may have. ``refusals`` are calls that were
     refused for quota, which are none of the calls, and ``waited`` the seconds in which none was let
-    through for that; answers took so many ``tokens``.
+    through for that, and ``waits`` the latest of these times, as above; answers took so many
+    ``tokens``.
     """
 
     name: str
@@ -58,6 +62,7 @@ class CalledFunction:
     refusals: int = 0
     waited: float = 0.0
     tokens: float = 0.0
+    waits: tuple[tuple[float, float], ...] = ()
 
     @property
     def money_saved(self) -> str:

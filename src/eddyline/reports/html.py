@@ -20,9 +20,17 @@ from eddyline.reports.html_pictures import (
     data_uri,
     join_pictures,
     orders_picture,
+    waits_picture,
 )
 from eddyline.reports.records import TaskRecord
-from eddyline.reports.sections import ADVICE, NO_BLOCKS, REPORTED, BlockSections, ReportSections
+from eddyline.reports.sections import (
+    ADVICE,
+    NO_BLOCKS,
+    REPORTED,
+    WAITS,
+    BlockSections,
+    ReportSections,
+)
 from eddyline.reports.tables import Column, Room, TableSection
 from eddyline.reports.timeline import Timeline
 from eddyline.reports.wording import count, one_line, percent, shortened
@@ -77,6 +85,8 @@ def _rendered(
         report=sections,
         blocks=[_block_view(block) for block in sections.blocks],
         no_blocks=f"{NO_BLOCKS} {REPORTED}",
+        waits_heading=WAITS,
+        waits=None if sections.waits is None else waits_picture(sections.waits),
         advice_heading=ADVICE,
         images=images,
         title=title,

@@ -13,6 +13,8 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.charts import Band, Bar, BarPart, Mark, bar_chart, column_chart, share_chart
 from eddyline.reports.drawing import COLOURS
 from eddyline.reports.figures import PAGE
+from eddyline.reports.lane_chart import ChartLane, lane_chart
+from eddyline.reports.quota_waits import QuotaWaits
 from eddyline.reports.records import OTHER_ORDERS, Change, JoinRecord, Order
 from eddyline.reports.timeline import Timeline
 from eddyline.reports.wording import compact, percent, ratio, shortened
@@ -169,6 +171,28 @@ def _skew_picture(join: JoinRecord) -> Picture:
             width=width,
         ),
     )
+
+
+def waits_picture(waits: QuotaWaits) -> Picture:
+    """Draw when tables and functions waited for quota."""
+    factor, unit = _clock(waits.end - waits.start)
+    lanes = [
+        ChartLane(
+            label=name,
+            stretches=tuple(
+                ((began - waits.start) * factor, (ended - waits.start) * factor)
+                for began, ended in stretches
+            ),
+            note=f"{PAGE.time(seconds)} waited",
+            hint=f"{name} waited for quota, {unit}",
+        )
+        for name, stretches, seconds in zip(
+            waits.names, waits.stretches, waits.seconds, strict=True
+        )
+    ]
+    end = (waits.end - waits.start) * factor
+    title = "When nobody was let through"
+    return _drawn(title, lambda title, width: lane_chart(lanes, end, title, unit, width=width))
 
 
 def _drawn(title: str, draw: Callable[[str, float], str]) -> Picture:

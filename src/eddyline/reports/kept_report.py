@@ -69,7 +69,7 @@ def kept_report(data: Mapping[str, Any]) -> RoutingReport:
     return RoutingReport(
         tuple(map(_block, data["blocks"])),
         tuple((part["what"], part["why"]) for part in data["left"]),
-        tuple(CalledFunction(**function) for function in data["called"]),
+        tuple(map(_called, data["called"])),
         tuple(map(_asked, data["asked"])),
     )
 
@@ -113,7 +113,11 @@ def _without_time(report: RoutingReport) -> RoutingReport:
             join=None if join is None else replace(join, cells=_percentiles(join.cells)),
         )
 
-    return _with_records(report, thinned)
+    return replace(
+        _with_records(report, thinned),
+        called=tuple(replace(function, waits=()) for function in report.called),
+        asked=tuple(replace(table, waits=()) for table in report.asked),
+    )
 
 
 def _percentiles(cells: tuple[int, ...]) -> tuple[int, ...]:
@@ -176,7 +180,16 @@ def _redacted(data: Any, pattern: re.Pattern[str]) -> Any:  # noqa: ANN401 - pla
 
 def _asked(data: Mapping[str, Any]) -> AskedTable:
     by_source = tuple((part["source"], part["keys"]) for part in data["by_source"])
-    return AskedTable(**dict(data) | {"by_source": by_source})
+    return AskedTable(**dict(data) | {"by_source": by_source, "waits": _waits(data)})
+
+
+def _called(data: Mapping[str, Any]) -> CalledFunction:
+    return CalledFunction(**dict(data) | {"waits": _waits(data)})
+
+
+def _waits(data: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+    """Return the waits for quota, of which reports of former versions have none."""
+    return tuple((began, ended) for began, ended in data.get("waits", ()))
 
 
 def _block(data: Mapping[str, Any]) -> BlockReport:

@@ -87,21 +87,22 @@ class RoutingReport:
         ``compared`` with plain Spark, null where no function could be called: ``calls`` made,
         ``plain_calls``, ``seconds_less`` (at the mean cost of the calls made), and whether
         some calls of plain Spark are ``estimated`` or only known to be at ``least`` as many.
-        ``called``: for each concurrent function ``name``, distinct ``values``,
-        ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``, further values
-        that a ledger had (``kept``) and what they had cost (``saved``), the most values
-        ``together`` in a call, calls refused for quota (``refusals``), the seconds in which none
-        was let through for that (``waited``), and the ``tokens`` of answers.
-        ``asked``: for each way into a lookup table ``name``, distinct ``keys``, ``requests``,
-        ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched`` (that came
-        with a key which their call had not asked for) and ``by_source``: for each ``source`` its
-        ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is the most
-        keys in a request; ``refusals`` and ``waited`` as above. ``cascades``: for each cascade
-        ``name``, its targets ``recall`` and ``precision`` (null where there is none) and ``delta``,
-        the thresholds ``low`` and ``high`` (null where the proxy drops or accepts nothing, or, as
-        ``accepts_all`` says, accepts every score), about how many ``rows`` there were to draw from,
-        the ``labels`` asked for, how many of these were ``accepted``, and the share ``spared`` that
-        the thresholds decide. ``advice``: sentences that say what may help, for people.
+        ``called``: for each concurrent function ``name``, distinct ``values``, ``calls``,
+        ``failures``, ``seconds``, ``spent`` and ``unit``, further values that a ledger had
+        (``kept``) and what they had cost (``saved``), the most values ``together`` in a call, calls
+        refused for quota (``refusals``), the seconds in which none was let through for that
+        (``waited``), when that was (``waits``, each as beginning and end), and the ``tokens`` of
+        answers. ``asked``: for each way into a lookup table ``name``, distinct ``keys``,
+        ``requests``, ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched``
+        (that came with a key which their call had not asked for) and ``by_source``: for each
+        ``source`` its ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is
+        the most keys in a request; ``refusals``, ``waited`` and ``waits`` as above. ``cascades``:
+        for each cascade ``name``, its targets ``recall`` and ``precision`` (null where there is
+        none) and ``delta``, the thresholds ``low`` and ``high`` (null where the proxy drops or
+        accepts nothing, or, as ``accepts_all`` says, accepts every score), about how many ``rows``
+        there were to draw from, the ``labels`` asked for, how many of these were ``accepted``, and
+        the share ``spared`` that the thresholds decide. ``advice``: sentences that say what may
+        help, for people.
 
         In a join block ``predicates`` ends with the joins, one for each of the
         ``inputs``, and ``layout`` says how these meet. An order begins with

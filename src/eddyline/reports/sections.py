@@ -19,6 +19,7 @@ from eddyline.reports.figures import Seconds
 from eddyline.reports.headlines import Headline, headlines
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.plain_spark import compared
+from eddyline.reports.quota_waits import QuotaWaits, quota_waits
 from eddyline.reports.records import Change, Order, OrderSlice, TaskRecord
 from eddyline.reports.tables import (
     TableSection,
@@ -35,6 +36,8 @@ from eddyline.reports.timeline import BusyTime, Timeline, busy_time, timeline
 from eddyline.reports.wording import counted
 
 ADVICE: Final = "What may help"
+
+WAITS: Final = "Waits for quota"
 
 NO_BLOCKS: Final = "No part of this query runs in an eddy."
 
@@ -120,13 +123,14 @@ class BlockSections:
 class ReportSections:
     """All that a report says: a comparison, the blocks, what is beside, and advice.
 
-    The comparison and the advice may be empty.
+    The comparison and the advice may be empty; ``waits`` are None where nothing waited for quota.
     """
 
     compared: str
     blocks: tuple[BlockSections, ...]
     beside: tuple[TableSection, ...]
     advice: tuple[str, ...] = ()
+    waits: QuotaWaits | None = None
 
 
 def report_sections(
@@ -150,6 +154,7 @@ def report_sections(
         blocks=tuple(_block(block, ran=ran) for block in blocks),
         beside=tuple(table for table in beside if table is not None),
         advice=advice(blocks, called, asked),
+        waits=quota_waits(blocks, called, asked),
     )
 
 

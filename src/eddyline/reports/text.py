@@ -12,11 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from eddyline.reports.figures import TERMINAL
+from eddyline.reports.quota_waits import QuotaWaits
 from eddyline.reports.records import OTHER_ORDERS
 from eddyline.reports.sections import (
     ADVICE,
     NO_BLOCKS,
     REPORTED,
+    WAITS,
     BlockSections,
     ChangesSection,
     OrdersSection,
@@ -55,11 +57,7 @@ class ReportText:
             yield _title(place, block)
             for part in _block(block, options):
                 yield _indented(part)
-        for table in sections.beside:
-            yield Text()
-            yield Text(table.heading, style="bold")
-            for part in _table(table, _room(options)):
-                yield _indented(part)
+        yield from _beside(sections, options)
         if sections.advice:
             yield Text()
             yield Text(ADVICE, style="bold")
@@ -135,6 +133,18 @@ def _block(sections: BlockSections, options: ConsoleOptions) -> Iterator[Rendera
         yield from _changes(run.changes)
 
 
+def _beside(sections: ReportSections, options: ConsoleOptions) -> Iterator[RenderableType]:
+    for table in sections.beside:
+        yield Text()
+        yield Text(table.heading, style="bold")
+        for part in _table(table, _room(options)):
+            yield _indented(part)
+    if sections.waits is not None:
+        yield Text()
+        yield Text(WAITS, style="bold")
+        yield _indented(_waits(sections.waits, options))
+
+
 def _room(options: ConsoleOptions) -> Room:
     return Room.WIDE if options.max_width >= _WIDE else Room.NARROW
 
@@ -146,9 +156,7 @@ def _table(section: TableSection, room: Room) -> Iterator[RenderableType]:
 
 
 def _orders(section: OrdersSection, options: ConsoleOptions) -> Table:
-    narrow = options.max_width < _NARROW
-    bins = _WIDE_BINS if options.max_width >= _WIDE else _FEW_BINS if narrow else _BINS
-    line = section.over(bins)
+    line = section.over(_bins(options))
     seconds = TERMINAL.time(line.seconds)
     brief = line.bins < _BINS
     table = plain_table("Order")
@@ -161,6 +169,24 @@ def _orders(section: OrdersSection, options: ConsoleOptions) -> Table:
         name = TERMINAL.order(order, section.labels)
         table.add_row(cut(name), percent(rows, total), picture)
     return table
+
+
+def _waits(waits: QuotaWaits, options: ConsoleOptions) -> Table:
+    bins = _bins(options)
+    seconds = TERMINAL.time(waits.end - waits.start)
+    table = plain_table("For")
+    table.add_column("Waited", justify="right", no_wrap=True)
+    table.add_column(f"Over {seconds}", no_wrap=True)
+    for lane, (name, waited) in enumerate(zip(waits.names, waits.seconds, strict=True)):
+        picture = _sparkline(waits.shares(lane, bins), ascii_only=options.ascii_only)
+        table.add_row(cut(name), TERMINAL.time(waited), Text(picture, style="yellow"))
+    return table
+
+
+def _bins(options: ConsoleOptions) -> int:
+    if options.max_width >= _WIDE:
+        return _WIDE_BINS
+    return _FEW_BINS if options.max_width < _NARROW else _BINS
 
 
 def _sparkline(shares: Sequence[float], *, ascii_only: bool) -> str:

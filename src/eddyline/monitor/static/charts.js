@@ -261,6 +261,25 @@ export function skew(cells, narrow) {
   return picture([wide, high + 18], `Rows of each task: ${words}`, [...bars, below]);
 }
 
+// When a query waited for quota, from its beginning until a moment.
+export function waits(query, until, narrow) {
+  const wide = narrow ? 340 : 900;
+  const high = 16;
+  const whole = Math.max(until - query.started, 1e-3);
+  const at = (moment) => (wide * Math.min(Math.max(moment - query.started, 0), whole)) / whole;
+  const parts = [drawn("rect", { class: "ground", x: 0, y: 0, width: wide, height: high })];
+  let waited = 0;
+  for (const [began, ended] of query.waits) {
+    waited += ended - began;
+    parts.push(drawn("rect", { class: "wait", x: at(began).toFixed(2), y: 0, height: high,
+      width: Math.max(at(ended) - at(began), 1).toFixed(2) },
+    drawn("title", {}, `${duration(began - query.started)} to ${duration(ended - query.started)}`)));
+  }
+  parts.push(drawn("text", { x: 0, y: high + 16, class: "soft" }, "0 s"));
+  parts.push(drawn("text", { x: wide, y: high + 16, class: "soft", "text-anchor": "end" }, duration(whole)));
+  return picture([wide, high + 20], `Waited for quota ${duration(waited)} of ${duration(whole)}`, parts);
+}
+
 export function table(heads, rows) {
   const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
   const body = rows.map((cells) => element("tr", {}, ...cells.map((text) => element("td", {}, text))));

@@ -1,7 +1,7 @@
 // The page: a list of queries, and all of one of them, as the server tells.
 
 import { compact, count, duration, element, heatLegend, orderName, orderNow, orders, percent, river,
-  skew, table } from "./charts.js";
+  skew, table, waits } from "./charts.js";
 
 const PAGE = 50; // queries that are asked for at a time
 
@@ -146,6 +146,9 @@ function draw(query, number) {
     parts.push(element("progress", { value: query.tasks_done, max: query.tasks, "aria-label": "Tasks done" }));
   }
   if (query.waiting) parts.push(element("p", { class: "empty" }, query.waiting));
+  if (query.waits.length) {
+    parts.push(element("h4", {}, "Waits for quota"), waits(query, query.ended ?? now(), narrow.matches));
+  }
   if (query.error) parts.push(element("pre", { tabindex: 0 }, query.error));
   if (!query.blocks.length && query.ended !== null) {
     parts.push(element("p", { class: "empty" }, "This query has ended so long ago that only its sums are kept."));
