@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from eddyline.asking.access_method import AccessMethod, SharedTable
-from eddyline.asking.asked_once import SharedLookupStatistics
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, LookedUpTable, LookupSource
 from eddyline.asking.patience import Gate
+from eddyline.asking.shared_statistics import SharedLookupStatistics
 from eddyline.errors import LookupFailedError
 
 Rows: TypeAlias = list[tuple[Any, ...]]

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.function_method import Arguments, FunctionMethod
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Books, Price, Spending
 from eddyline.asking.quota_rules import QuotaRules
+from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import ERROR, STOP, VALUE, function_answers
 from tests.properties import examples

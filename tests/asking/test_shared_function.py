@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.function_method import Arguments, FunctionMethod
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Books, Price
+from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import ERROR, PRICE, STOP, VALUE, frozen
 from eddyline.errors import CostError

@@ -13,7 +13,6 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import (
     Key,
@@ -22,6 +21,7 @@ from eddyline.asking.lookup_source import (
     LookupSource,
     NoAnswerError,
 )
+from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.source_rows import RowReader, described, failed
 from eddyline.asking.way_to_answers import Found, WayToAnswers
 from eddyline.engine.storage.key_set import KeySet

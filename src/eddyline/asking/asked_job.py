@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from eddyline.asking.asked_once import SharedLookupStatistics, SharedMethod
 from eddyline.asking.filling import Beginning, TaskPlace
 from eddyline.asking.lookup_source import Key
+from eddyline.asking.shared_method import SharedMethod
+from eddyline.asking.shared_statistics import SharedLookupStatistics
 from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import frozen, packed
 

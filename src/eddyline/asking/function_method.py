@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import eddyline
-from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.batch_size import BatchSize
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price, Spending
 from eddyline.asking.quota_rules import OfAnswer, QuotaRules, TokenPace, number_of
 from eddyline.asking.refusals import QuotaRefusedError, refusal_in
+from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
 from eddyline.asking.wire import ERROR, STOP, VALUE, frozen, function_answers

@@ -19,11 +19,12 @@ import pyarrow as pa
 
 from eddyline.asking.access_method import SharedTable
 from eddyline.asking.asked_job import AskedJob, AskingTask, TaskAnswers
-from eddyline.asking.asked_once import Method, QuotaWait, SharedLookupStatistics, SharedMethod
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
 from eddyline.asking.lookup_source import Key
+from eddyline.asking.shared_method import Method, SharedMethod
+from eddyline.asking.shared_statistics import QuotaWait, SharedLookupStatistics
 from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import LINE, job_is_of
 from eddyline.errors import LookupFailedError

@@ -38,7 +38,7 @@ from eddyline.watching.watched_query import watched_query
 from eddyline.watching.work import Wishes, Work
 
 if TYPE_CHECKING:  # only who has lookup tables has what it needs
-    from eddyline.asking.asked_once import SharedLookupStatistics
+    from eddyline.asking.shared_statistics import SharedLookupStatistics
 
 MOST_UNITS: Final = 1_000
 """Units of a sample; each is a task of Spark, of some milliseconds."""

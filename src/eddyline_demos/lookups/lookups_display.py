@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from eddyline.asking.asked_once import SharedLookupStatistics
+from eddyline.asking.shared_statistics import SharedLookupStatistics
 from eddyline.reports.terminal_tables import FittingTable
 from eddyline.reports.wording import count, duration, percent
 from eddyline_demos.lookups.beside_by_hand import LookupWay, Trial

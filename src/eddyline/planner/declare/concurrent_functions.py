@@ -24,8 +24,8 @@ from eddyline.tasks.calling.arrow_values import ArrowWriter
 from eddyline.tasks.calling.pickled_functions import bind_keywords
 
 if TYPE_CHECKING:
-    from eddyline.asking.asked_once import SharedMethod
     from eddyline.asking.function_method import Arguments, FunctionMethod
+    from eddyline.asking.shared_method import SharedMethod
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from eddyline.keeping.keep import Keep
 from eddyline.latest import Latest
 
 if TYPE_CHECKING:  # only users of concurrent functions have what these need
-    from eddyline.asking.asked_once import Method
+    from eddyline.asking.shared_method import Method
 
 LATEST: Final = 1_000
 """Functions that are kept though nobody holds them."""

@@ -26,9 +26,10 @@ from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from eddyline.asking.access_method import AccessMethod
-    from eddyline.asking.asked_once import Method, SharedLookupStatistics
     from eddyline.asking.event_loop import EventLoop
     from eddyline.asking.lookup_server import LookupServer
+    from eddyline.asking.shared_method import Method
+    from eddyline.asking.shared_statistics import SharedLookupStatistics
 
 _CAPACITY: Final = 1_000
 """Tables remembered at a time."""

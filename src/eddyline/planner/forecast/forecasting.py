@@ -30,6 +30,12 @@ from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.forecast.asked_sample import AskedSample, amounts
 from eddyline.planner.forecast.growing_sample import as_large_as_pays
 from eddyline.planner.forecast.lookup_forecast import lookups_in
+from eddyline.planner.forecast.needed_calls import (
+    DecidedPlaces,
+    FreeKnowledge,
+    FunctionFindings,
+    NeededCalls,
+)
 from eddyline.planner.forecast.paid_blocks import (
     Made,
     PaidBlock,
@@ -47,7 +53,6 @@ from eddyline.planner.forecast.paid_calls import (
 )
 from eddyline.planner.forecast.surveys import (
     FAILURES,
-    CountedArguments,
     PaidUse,
     SampledArguments,
     SampleSlice,
@@ -56,7 +61,7 @@ from eddyline.planner.forecast.surveys import (
     unforeseen,
 )
 from eddyline.planner.rewrite.block_walk import TableOf
-from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly, mean, product, share, unseen
+from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly, mean, product, share
 from eddyline.reports.forecast import CallForecast, Forecast, Measured, hours
 
 PROBES: Final = 8
@@ -76,82 +81,6 @@ _AT_LEAST: Final = 20
 _SALTS: Final = 1 << 31
 
 
-@dataclass(frozen=True, slots=True)
-class _Free:
-    """What is known of a function before any call: the sample, and which of it may be needed."""
-
-    counted: CountedArguments
-    part: SampleSlice
-    sample: SampledArguments
-    among: int
-    whole: Expected
-    candidates: tuple[int, ...]
-
-    @property
-    def share(self) -> Expected:
-        """The part of all arguments that may be needed."""
-        return self.share_of(len(self.candidates))
-
-    def share_of(self, found: int) -> Expected:
-        """Return the part of all arguments that so many of the candidates are.
-
-        Where some of the rows were looked at, others may need further arguments.
-        """
-        part = share(found, self.among, self.whole.likely)
-        if self.part.rows >= 1.0 or not self.candidates:
-            return part
-        once = int((self.sample.passing == 1).sum())
-        more = unseen(once, self.among - len(self.candidates), self.part.rows)
-        likely, most = (
-            share(
-                min(self.among, round(found + further * found / len(self.candidates))),
-                self.among,
-                self.whole.likely,
-            )
-            for further in (more.likely, more.high)
-        )
-        return Expected(part.low, likely.likely, max(likely.high, most.high))
-
-
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """Places in a sample that were looked at, those of them that are needed, and those that may be.
-
-    Of the latter some answers are known, and none of these needs them.
-    """
-
-    looked_at: tuple[int, ...]
-    needed: tuple[int, ...]
-    open: tuple[int, ...] = ()
-    why_not: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Needed:
-    """Calls that are needed, without those that are kept: a share ``known`` of all.
-
-    ``places`` are the sampled ones.
-    """
-
-    calls: Expected
-    places: tuple[int, ...]
-    known: float
-    why_not: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What was found out about a function; ``calls`` are those of the query and the forecast."""
-
-    uses: Sequence[PaidUse]
-    method: FunctionMethod
-    free: _Free
-    calls: Expected
-    known: float
-    money: Expected | None
-    notes: list[str]
-
-
 @dataclass
 class Forecasting:
     """One forecast on its way."""
@@ -159,7 +88,7 @@ class Forecasting:
     surveys: Surveys
     asked: AskedSample
     _methods: dict[str, FunctionMethod] = field(default_factory=dict)
-    _free: dict[object, _Free] = field(default_factory=dict)
+    _free: dict[object, FreeKnowledge] = field(default_factory=dict)
 
     def of(self, blocks: Iterable[PaidBlock | UnreadBlock]) -> Forecast:
         """Return the forecast of some blocks."""
@@ -176,7 +105,7 @@ class Forecasting:
                 continue
             for use in of_block:
                 uses.setdefault(use.method, []).append(use)
-        found: list[_Found] = []
+        found: list[FunctionFindings] = []
         for of_method in uses.values():
             why = next(filter(None, map(unforeseen, of_method)), "")
             method = self._method(of_method[0])
@@ -225,7 +154,7 @@ class Forecasting:
                 ranks[number] = dropped / max(seconds, 1e-6)
         return ranks
 
-    def _found(self, method: FunctionMethod, uses: Sequence[PaidUse]) -> _Found:
+    def _found(self, method: FunctionMethod, uses: Sequence[PaidUse]) -> FunctionFindings:
         name = uses[0].method
         free = self._sampled(uses)
         notes = [
@@ -249,7 +178,7 @@ class Forecasting:
         self._probe(name, method, free.sample, open_)
         if failures := self.asked.failures(name):
             notes.append(failures)
-        return _Found(
+        return FunctionFindings(
             uses,
             method,
             free,
@@ -259,14 +188,16 @@ class Forecasting:
             notes,
         )
 
-    def _needed(self, method: FunctionMethod, uses: Sequence[PaidUse], free: _Free) -> _Needed:
+    def _needed(
+        self, method: FunctionMethod, uses: Sequence[PaidUse], free: FreeKnowledge
+    ) -> NeededCalls:
         """Return how many calls some uses need, by the free sample or by answers of others."""
         name = uses[0].method
         if not any(use.paid.before for use in uses):
             kept = self._kept(name, method, free.sample, free.candidates)
             open_ = tuple(place for place in free.candidates if place not in kept)
             known = len(kept) / len(free.candidates) if free.candidates else 0.0
-            return _Needed(product(free.whole, free.share_of(len(open_))), open_, known)
+            return NeededCalls(product(free.whole, free.share_of(len(open_))), open_, known)
         decided = self._decided(uses, free)
         kept = self._kept(name, method, free.sample, decided.needed)
         open_ = tuple(place for place in decided.needed if place not in kept)
@@ -279,7 +210,7 @@ class Forecasting:
         if not decided.looked_at:
             second = Expected(0.0, 1.0, 1.0)
         known = len(kept) / len(decided.needed) if decided.needed else 0.0
-        return _Needed(product(free.whole, free.share, second), open_, known, decided.why_not)
+        return NeededCalls(product(free.whole, free.share, second), open_, known, decided.why_not)
 
     def _other_orders(self, use: PaidUse) -> list[PaidUse]:
         """Return a use as it is where its term comes first and last among rivals.
@@ -296,7 +227,7 @@ class Forecasting:
             orders.append(PaidUse(use.block, made[use.paid.call], order))
         return [each for each in orders if each.paid != use.paid]
 
-    def _told(self, found: _Found) -> CallForecast:
+    def _told(self, found: FunctionFindings) -> CallForecast:
         """Return a forecast when all calls for it, and for others, are made.
 
         What these have brought into a ledger the query finds there.
@@ -340,7 +271,7 @@ class Forecasting:
             tuple(dict.fromkeys(found.notes)),
         )
 
-    def _sampled(self, uses: Sequence[PaidUse]) -> _Free:
+    def _sampled(self, uses: Sequence[PaidUse]) -> FreeKnowledge:
         """Return what free predicates say of a sample: a small one first, then as large as pays."""
         key = tuple((use.block, use.paid.call, use.paid.free) for use in uses)
         if key in self._free:
@@ -356,10 +287,12 @@ class Forecasting:
         whole = exactly(float(among)) if part.part >= 1.0 else counted.arguments
         order = np.argsort(sample.keys, kind="stable")
         candidates = tuple(int(place) for place in order if sample.needed[place])
-        self._free[key] = _Free(counted, part, sample, among, whole, candidates)
+        self._free[key] = FreeKnowledge(counted, part, sample, among, whole, candidates)
         return self._free[key]
 
-    def _decided(self, uses: Sequence[PaidUse], free: _Free, part: float = 1.0) -> _Decided:
+    def _decided(
+        self, uses: Sequence[PaidUse], free: FreeKnowledge, part: float = 1.0
+    ) -> DecidedPlaces:
         """Ask for what decides on candidates: on as many as a part of the calls allows."""
         sample = free.sample
         chosen = list(free.candidates)
@@ -367,7 +300,7 @@ class Forecasting:
         for use in uses:
             for other in use.earlier:
                 if unforeseen(other):
-                    return _Decided((), (), why_not=f"it depends on {_text_of([other])}")
+                    return DecidedPlaces((), (), why_not=f"it depends on {_text_of([other])}")
                 method = self._method(other)
                 keys = tuple(int(sample.keys[place]) for place in chosen)
                 slice_ = free.part if whole else SampleSlice(keys=keys, rows=free.part.rows)
@@ -381,16 +314,16 @@ class Forecasting:
                 whole = False
                 if not chosen:
                     why = f"{method.name} would have to be asked for more"
-                    return _Decided((), (), why_not=why)
+                    return DecidedPlaces((), (), why_not=why)
                 if not self.asked.ask(other.method, method, pairs, asking):
-                    return _Decided((), (), why_not=self.asked.ended[other.method])
+                    return DecidedPlaces((), (), why_not=self.asked.ended[other.method])
         keys = tuple(int(sample.keys[place]) for place in chosen)
         full = self.surveys.sampled(
             uses, SampleSlice(keys=keys, rows=free.part.rows), self.asked.known(), free=False
         )
         needed = set(full.keys[full.needed].tolist())
         may = set(full.keys[~full.needed & (full.unknown > 0)].tolist())
-        return _Decided(
+        return DecidedPlaces(
             tuple(chosen),
             tuple(place for place in chosen if int(sample.keys[place]) in needed),
             tuple(place for place in chosen if int(sample.keys[place]) in may),
