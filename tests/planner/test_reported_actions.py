@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import DataFrame, SparkSession
@@ -82,6 +83,26 @@ def test_the_parts_of_the_time_in_a_block_make_the_whole(spark: SparkSession) ->
     known = record.work_seconds + record.routing_seconds + record.output_seconds
     assert known + record.core_seconds + record.other_seconds >= record.seconds
     assert "putting results together" in " ".join(str(eddyline.report(fast)).split())
+
+
+def test_tasks_that_share_the_calls_at_the_driver_wait_for_answers(spark: SparkSession) -> None:
+    """Each waits for as long as all calls take, and they cost that once."""
+
+    def slow(number: int) -> int:
+        time.sleep(0.02)
+        return number
+
+    ask = eddyline.concurrent(slow, returns="bigint", max_in_flight=1)
+    fast = eddyline.adapt(spark.range(0, 20, 1, 2).where(ask("id") > 3))
+    fast.count()
+    (block,) = eddyline.report(fast).blocks
+    record = block.record
+    assert record is not None
+    assert record.answer_seconds > 0
+    known = record.work_seconds + record.routing_seconds + record.output_seconds
+    known += record.core_seconds + record.answer_seconds
+    assert known + record.other_seconds >= record.seconds
+    assert "waiting for answers" in " ".join(str(eddyline.report(fast)).split())
 
 
 def test_explain_and_report_have_one_number_for_a_block(spark: SparkSession) -> None:

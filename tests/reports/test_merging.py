@@ -277,8 +277,14 @@ def test_records_pickle(record: TaskRecord) -> None:
 
 def test_what_time_consists_of_adds_up_to_the_whole() -> None:
     one = TaskRecord(
-        block="b", seconds=5, work_seconds=2, routing_seconds=1, output_seconds=0.5, core_seconds=1
+        block="b",
+        seconds=5,
+        work_seconds=2,
+        routing_seconds=1,
+        output_seconds=0.5,
+        core_seconds=1,
+        answer_seconds=0.25,
     )
     both = merge(one, one)
     assert (both.seconds, both.output_seconds, both.core_seconds) == (10, 1, 2)
-    assert both.other_seconds == 1
+    assert (both.answer_seconds, both.other_seconds) == (0.5, 0.5)

@@ -270,7 +270,10 @@ class Eddy:
             raise RuntimeError("no module has any tuple to answer")
         self._begin()
         finished: list[TupleBatch] = []
-        self._collect(self._agenda.wait(), finished)
+        since = self._clock.now()
+        answered = self._agenda.wait()
+        self._routing.waiting_seconds += self._clock.now() - since
+        self._collect(answered, finished)
         self._serve(finished)
         self._ended()
         return finished

@@ -124,6 +124,7 @@ class Routing(Generic[Contents]):
         self.visits = 0
         self.work_seconds = 0.0
         self.routing_seconds = 0.0
+        self.waiting_seconds = 0.0
         self.away = 0  # tuples that are with modules
         self.table = StatisticsTable()
         self._routes = routes
@@ -197,7 +198,11 @@ class Routing(Generic[Contents]):
     def statistics(self) -> EddyStatistics:
         """Return what was done so far."""
         return EddyStatistics(
-            self.table.snapshot(), self.visits, self.work_seconds, self.routing_seconds
+            self.table.snapshot(),
+            self.visits,
+            self.work_seconds,
+            self.routing_seconds,
+            self.waiting_seconds,
         )
 
     def lane(self, signature: Signature) -> Lane[Contents] | None:

@@ -47,12 +47,17 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EddyStatistics:
-    """One eddy's totals: ``visits`` per (signature, module), and what routing cost."""
+    """One eddy's totals: ``visits`` per (signature, module), and what routing cost.
+
+    ``waiting_seconds`` are those in which it had nothing to do but to wait for answers: the cost of
+    these is the modules', so that parts of both are the same seconds.
+    """
 
     visits: dict[tuple[Signature, int], VisitStatistics]
     decisions: int
     work_seconds: float
     routing_seconds: float
+    waiting_seconds: float = 0.0
 
 
 LEAST_SECONDS = 1e-300

@@ -93,6 +93,7 @@ def _run(record: TaskRecord) -> dict[str, Any]:
         "routing_seconds": record.routing_seconds,
         "output_seconds": record.output_seconds,
         "core_seconds": record.core_seconds,
+        "answer_seconds": record.answer_seconds,
         "other_seconds": record.other_seconds,
         "decisions": record.decisions,
         "explored": record.explored,

@@ -97,9 +97,10 @@ def _parts_of_time(record: TaskRecord) -> Iterator[Headline]:
         (record.routing_seconds, " routing"),
         (record.output_seconds, " putting results together"),
         (record.core_seconds, " waiting for a core"),
+        (record.answer_seconds, " waiting for answers"),
         (record.other_seconds, " not accounted for"),
     )
-    if record.output_seconds or record.core_seconds:
+    if record.output_seconds or record.core_seconds or record.answer_seconds:
         told: list[Figure] = ["Where the time went"]
         for seconds, what in parts:
             if seconds:

@@ -223,6 +223,7 @@ def _record(run: Mapping[str, Any]) -> TaskRecord:
     )
     return TaskRecord(
         **{name: run[name] for name in counted},
+        answer_seconds=run.get("answer_seconds", 0.0),  # of which earlier versions knew nothing
         predicates=tuple(map(_predicate, run["predicates"])),
         functions=tuple(
             FunctionRecord(**_without(function, "avoided", "seconds_spared"))

@@ -74,6 +74,7 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             action=max(left.action, right.action),
             output_seconds=left.output_seconds + right.output_seconds,
             core_seconds=left.core_seconds + right.core_seconds,
+            answer_seconds=left.answer_seconds + right.answer_seconds,
             join=_merged_joins(left.join, right.join),
             explored=left.explored + right.explored,
         )

@@ -214,10 +214,10 @@ class TaskRecord:
 
     ``seconds`` is all the time inside the block: ``work_seconds`` inside modules,
     ``routing_seconds`` for deciding and moving, ``output_seconds`` for putting results together,
-    ``core_seconds`` of waiting for a core that others had (where the system tells), and
-    :attr:`other_seconds`, as of taking batches apart. ``decisions``
-    counts how often the policy was asked. ``predicates`` and ``functions``
-    stand in the order of the block; ``orders`` and ``changes`` in order of time.
+    ``core_seconds`` of waiting for a core that others had (where the system tells),
+    ``answer_seconds`` of waiting for answers beyond what these cost, and :attr:`other_seconds`, as
+    of taking batches apart. ``decisions`` counts how often the policy was asked. ``predicates`` and
+    ``functions`` stand in the order of the block; ``orders`` and ``changes`` in order of time.
 
     Two fields belong to merging: ``slice_seconds`` is the width of the grid of
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
@@ -249,14 +249,15 @@ class TaskRecord:
     action: int = -1
     output_seconds: float = 0.0
     core_seconds: float = 0.0
+    answer_seconds: float = 0.0
     join: JoinRecord | None = None
     explored: int = 0
 
     @property
     def other_seconds(self) -> float:
         """The time inside the block that nothing else accounts for."""
-        known = self.work_seconds + self.routing_seconds + self.output_seconds + self.core_seconds
-        return max(self.seconds - known, 0.0)
+        known = self.work_seconds + self.routing_seconds + self.output_seconds
+        return max(self.seconds - known - self.core_seconds - self.answer_seconds, 0.0)
 
     @property
     def calls(self) -> int:

@@ -114,8 +114,8 @@ class RoutingReport:
         - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``, and tuples
           ``explored``: sent another way than was planned for them, to learn of it;
         - ``seconds`` in the block, split into ``work_seconds``, ``routing_seconds``,
-          ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core)
-          and ``other_seconds``;
+          ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core),
+          ``answer_seconds`` (waiting for answers beyond what these cost) and ``other_seconds``;
         - ``calls`` made, ``calls_possible``, ``calls_avoided``, and ``seconds_spared``,
           an estimate of what the avoided calls would have cost;
         - ``predicates``: ``text``, ``rows_in``, ``passed``, ``rejected``, ``null``,

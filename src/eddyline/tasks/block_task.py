@@ -124,7 +124,11 @@ class BlockTask:
         )
 
     def times(self, eddy: EddyStatistics) -> TaskRecord:
-        """Return a record of where the time went, and of nothing else."""
+        """Return a record of where the time went, and of nothing else.
+
+        Of the time in which it waited for answers, a part is their cost, which is their modules'.
+        """
+        known = eddy.work_seconds + eddy.routing_seconds + self.put_together + self.waited
         return TaskRecord(
             block=self._identity,
             seconds=self.inside,
@@ -133,6 +137,7 @@ class BlockTask:
             decisions=eddy.decisions,
             output_seconds=self.put_together,
             core_seconds=self.waited,
+            answer_seconds=max(0.0, min(eddy.waiting_seconds, self.inside - known)),
             orders=tuple(self.slices),
             worker=str(os.getpid()),
         )
