@@ -32,7 +32,7 @@ PROBES: Final = 0.008
 SELDOM: Final = 8.0
 """How many times the seconds of a quota pass until one more may be, however few the calls are."""
 
-EXACT: Final = 0.04
+EXACT: Final = 0.02
 """How exactly the seconds of a quota are found, as a part of them."""
 
 MARGIN: Final = 0.005
@@ -414,11 +414,12 @@ class Governor:
         until = math.inf
         if after is not None:
             whole = after >= 1 and after == math.floor(after)  # it is rounded up
-            sooner = whole and not shut.tries and EXACT * (elapsed + after) < HALF
             shut.latest = min(shut.latest if shut.latest > now else math.inf, now + after)
-            until = max(shut.latest - HALF * sooner, now + SHORTEST)
             near = elapsed + (after - 1 if whole else after * (1 - EXACT))
             shut.refused = max(shut.refused, near)
+            unknown = shut.latest - shut.base - shut.refused
+            sooner = whole and EXACT * (elapsed + after) < min(HALF, unknown)
+            until = max(shut.latest - sooner * unknown / 2, now + SHORTEST)
         if self._pace is not None:
             soon = max(2 * self._seconds, SHORTEST) * 1.5**shut.tries
             shut.until = now + min(soon, LONGEST) if until - now >= 1 else min(until, now + soon)
