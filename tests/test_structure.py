@@ -11,6 +11,7 @@ from pathlib import Path
 import eddyline
 
 SOURCE = Path(eddyline.__file__).parent
+ROOT = Path(__file__).parents[1]
 
 JVM_HANDLE = re.compile(r"\b_(?:jdf|jvm|jsparkSession|jsc)\b")
 
@@ -70,10 +71,10 @@ def test_public_errors_are_in_one_place() -> None:
 
 
 def test_files_that_the_architecture_names_are_there() -> None:
-    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|java))`", text))
     assert len(named) > 30
-    roots = (SOURCE, SOURCE.parents[1])
+    roots = (SOURCE, ROOT)
     lost = {name for name in named if not any(any(root.rglob(name)) for root in roots)}
     assert lost == set()
 

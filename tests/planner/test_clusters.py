@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 import eddyline
 from eddyline.host.java import java_for_launch
 from tests import quick_java
+from tests.bare_packages import linked_packages
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow(60)]
 
@@ -74,7 +74,7 @@ def test_the_main_paths_where_executors_have_the_package() -> None:
 @pytest.fixture
 def bare_python(tmp_path: Path) -> str:
     """This Python with all that it has installed, but without Eddyline."""
-    packages = sysconfig.get_path("purelib")  # without its .pth files, of which one names Eddyline
+    packages = linked_packages(tmp_path / "packages")
     script = tmp_path / "bare_python"
     script.write_text(
         "#!/bin/sh\n"

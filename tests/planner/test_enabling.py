@@ -389,20 +389,24 @@ def test_models_are_fitted_to_the_same_rows(tables: SparkSession) -> None:
         ]
     )
 
-    def fitted() -> tuple[Any, list[Any]]:
+    def fitted() -> tuple[list[Any], list[float]]:
         rows = tables.sql(
             "SELECT id, x, shown(k) AS shown, double(even(k)) AS label FROM items "
             "WHERE (short(text) OR odd(id)) AND k IS NOT NULL"
         )
         model: Any = pipeline.fit(rows)
-        told = model.transform(rows).select("id", "prediction", "probability", "features")
-        return model.stages[-1].coefficients, sorted(told.collect(), key=lambda row: row.id)
+        told = model.transform(rows).select("id", "prediction", "features", "probability")
+        answers = sorted(told.collect(), key=lambda row: row.id)
+        numbers = [*model.stages[-1].coefficients, *(row.probability[0] for row in answers)]
+        return [row[:3] for row in answers], numbers
 
-    expected = fitted()
-    assert len(expected[1]) > 20
+    expected, numbers = fitted()
+    assert len(expected) > 20
     with eddyline.enable(tables):
         assert is_adapted(tables.sql("SELECT id FROM items WHERE short(text) OR odd(id)"))
-        assert fitted() == expected
+        same, close = fitted()
+    assert same == expected
+    assert close == pytest.approx(numbers)  # gradients are added up in the order of the tasks' ends
 
 
 def test_errors_are_those_of_the_functions(tables: SparkSession) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import BooleanType
 
 import eddyline
 from eddyline.keeping import kept_answers
+from eddyline.planner.forecast import growing_sample
 from eddyline.reports.expected import NONE_AT_ALL, Expected, exactly
 from eddyline.reports.forecast import Forecast
 
@@ -263,7 +264,10 @@ def test_keys_of_a_lookup_table_are_forecast(numbers: DataFrame, spark: SparkSes
     assert both.missing[0].startswith("above: which rows come to it depends on answers below")
 
 
-def test_of_many_rows_some_are_looked_at(spark: SparkSession) -> None:
+def test_of_many_rows_some_are_looked_at(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growing_sample, "_BEGINNING", 0.0)  # however quick the machine is
     paid = Paid("paid", lambda k: k)
     many = spark.range(0, 200_000, 1, 4).selectExpr("id", "id % 20 AS k")
     seldom = F.udf(lambda number: number % 1_000 in {3, 4, 505}, BooleanType())

@@ -9,7 +9,6 @@ import pickle
 import socket
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from traceback import walk_tb
@@ -21,6 +20,7 @@ from pyspark.sql.types import LongType
 
 from eddyline.tasks import our_functions as commands
 from eddyline.tasks.our_functions import acknowledge, pickled, sent, show_users_tracebacks
+from tests.bare_packages import linked_packages
 
 
 @pytest.fixture
@@ -85,14 +85,14 @@ def test_what_stands_for_a_function_can_be_called() -> None:
     assert sent(len)([1, 2]) == 2
 
 
-def test_a_worker_without_the_package_says_what_to_do() -> None:
+def test_a_worker_without_the_package_says_what_to_do(tmp_path: Path) -> None:
     command = cloudpickle.dumps(sent(acknowledge))  # type: ignore[no-untyped-call]
     run = subprocess.run(
         [sys.executable, "-S", "-c", f"import pickle; pickle.loads({command!r})"],
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": sysconfig.get_path("purelib")},
+        env={"PYTHONPATH": str(linked_packages(tmp_path / "packages"))},
     )
     assert "ModuleNotFoundError: There is no module 'eddyline' for " in run.stderr
     assert "addPyFile('eddyline.zip')" in run.stderr

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException, PythonException
 
 import eddyline
 from eddyline.app.spark_errors import essence
-from eddyline.app.user_traceback import user_traceback
+from eddyline.app.user_traceback import innermost_place, user_traceback
 
 _INSTALLED = (
     str(Path(eddyline.__file__).parent),
@@ -28,6 +28,10 @@ def where_it_failed(error: BaseException, file: str | None = None) -> str:
     if isinstance(error, SyntaxError) and error.lineno is not None:  # stands in no frame
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     message = _message(error)
+    if isinstance(error, PythonException):  # a worker ran it, of which the text alone tells
+        place = innermost_place(user_traceback(str(error)))
+        if place is not None:
+            return f"{place}: {message}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_INSTALLED):
             return f"{frame.filename}, line {frame.lineno}: {message}"

@@ -10,7 +10,7 @@ import pyspark
 
 import eddyline
 
-_FRAME = re.compile(r'\s*(?:\| )*File "(?P<file>.+?)", line \d+')
+_FRAME = re.compile(r'\s*(?:\| )*File "(?P<file>.+?)", line (?P<line>\d+)')
 _START = "Traceback (most recent call last):"
 
 _OF_JAVA = "\n\nJVM stacktrace:"  # which PySpark 4.0 appends
@@ -53,6 +53,16 @@ def user_traceback(text: str) -> str:
     if not any(_FRAME.match(line) for line in lines):
         lines = [line for line in lines if line != _START]
     return "\n".join(lines).strip()
+
+
+def innermost_place(told: str) -> str | None:
+    """Return file and line of the last frame of a user's traceback; None where it has none.
+
+    >>> innermost_place('  File "/home/me/rules.py", line 7, in score')
+    '/home/me/rules.py, line 7'
+    """
+    frames = [frame for line in told.splitlines() if (frame := _FRAME.match(line))]
+    return f"{frames[-1]['file']}, line {frames[-1]['line']}" if frames else None
 
 
 def _is_machinery(file: str) -> bool:

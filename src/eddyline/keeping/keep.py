@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,7 +84,10 @@ def span_of(value: object, name: str) -> float:
     if not isinstance(value, str | dt.timedelta):
         raise TypeError(wrong)
     try:
-        seconds = float(pd.Timedelta(value).total_seconds())
+        with warnings.catch_warnings():
+            # What pandas 2 itself does with texts is deprecated from NumPy 2.5 on.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            seconds = float(pd.Timedelta(value).total_seconds())
     except (ValueError, OverflowError):
         seconds = 0.0
     if not seconds > 0:
