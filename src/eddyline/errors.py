@@ -53,6 +53,10 @@ class FunctionForgottenError(EddylineError, LookupError):
     """A query calls a concurrent function that nobody has held, and that was declared long ago."""
 
 
+class FunctionTooSlowError(EddylineError, TimeoutError):
+    """A function of standing queries has taken as long as it may in a micro-batch."""
+
+
 class FunctionPlaceError(EddylineError, ValueError):
     """A concurrent function stands where nobody could make its calls."""
 

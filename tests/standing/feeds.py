@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.standing.sinks import Batch
+from eddyline.standing.sinks import Batch, Sink
 from eddyline.standing.standing_queries import StandingQueries
 
 Answers = dict[str, Counter[tuple[Any, ...]]]
@@ -118,7 +118,7 @@ def hashable(value: object) -> object:
     return bytes(value) if isinstance(value, bytearray) else value
 
 
-def run_all(queries: StandingQueries, sink: Gathered) -> None:
+def run_all(queries: StandingQueries, sink: Sink) -> None:
     """Run the queries over all that is there."""
     queries.start(sink, availableNow=True)
     queries.await_termination()

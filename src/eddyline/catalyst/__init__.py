@@ -44,6 +44,7 @@ from eddyline.catalyst.expressions import (
     set_members,
     with_operands,
 )
+from eddyline.catalyst.failing_rows import CollectedRow, RowCounter, collected_rows
 from eddyline.catalyst.gateway import GONE, is_stopped, let_go_of_call
 from eddyline.catalyst.hadoop_files import HadoopFolder, knows_file_system
 from eddyline.catalyst.handles import (
@@ -209,6 +210,7 @@ __all__ = [
     "ActionState",
     "Analyst",
     "CatalystExpression",
+    "CollectedRow",
     "EndedAction",
     "HadoopFolder",
     "NodeFields",
@@ -219,6 +221,7 @@ __all__ = [
     "PostedReports",
     "ReadNode",
     "RewrittenPlan",
+    "RowCounter",
     "ShownCounters",
     "action_state",
     "aggregate_mode",
@@ -241,6 +244,7 @@ __all__ = [
     "chosen",
     "class_name",
     "coalesced",
+    "collected_rows",
     "condition",
     "conjunction",
     "constant_value",

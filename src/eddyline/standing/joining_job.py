@@ -39,7 +39,8 @@ from eddyline.standing.log.engine_inputs import (
 from eddyline.standing.log.jobs import Job
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.log.live_queries import StandingQuery
-from eddyline.standing.outputs import Readings, quoted, results, shown_columns
+from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
+from eddyline.standing.outputs import BatchResults, Readings, quoted, results, shown_columns
 from eddyline.standing.tasks.cell import RESULTS, Cell
 from eddyline.standing.tasks.counts import CountsByBatch
 from eddyline.standing.tasks.dealing import Dealing
@@ -66,12 +67,13 @@ class JoiningBatches:
         *,
         remember: bool,
         samples: bool = False,
+        limits: RuleLimits = NO_LIMITS,
     ) -> None:
         """Take the columns of streams and tables, where the queries are, and where tasks report.
 
         ``tables`` are the files with the rows of the job's tables; ``cells`` are numbers by which
         Spark sends groups to different tasks. With ``remember`` results of functions are kept.
-        ``samples`` says whether rows may be dropped.
+        ``samples`` says whether rows may be dropped, ``limits`` what a query may take.
         """
         self._counts = counts
         self._job = job
@@ -88,6 +90,8 @@ class JoiningBatches:
             tuple(cells),
             remember,
             samples,
+            tuple(tuple(field.name for field in schema.fields) for schema in self._schemas),
+            limits,
         )
         self._readings = Readings(analysis)
         self._time_zone = analysis.time_zone
@@ -126,7 +130,7 @@ class JoiningBatches:
         queries: Sequence[StandingQuery],
         run: BatchRun,  # noqa: ARG002 - the tasks know it from their job's properties
         batch: int,  # noqa: ARG002 - likewise
-    ) -> ClassicDataFrame:
+    ) -> BatchResults:
         """Return the results of queries, which a batch has put out."""
         templates = {id(query.template): query.template for query in queries}.values()
         self._readings.keep(self._job.inputs, queries)
@@ -168,7 +172,7 @@ class JoiningBatches:
             packed = classic(repartitioned(packed, len(self._streams.cells), "part"))
         put = PuttingOut(self._streams, pa.schema(arrow), self._counts)
         rows = packed.mapInArrow(sent(put), StructType(fields))
-        return results(classic(rows), names, self._readings.by_layout)
+        return results(classic(rows), names, self._readings.by_layout, self._time_zone)
 
 
 def _travelling(field: StructField, time_zone: str) -> pa.DataType | None:

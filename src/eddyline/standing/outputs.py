@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql.types import DataType
 
@@ -13,6 +13,7 @@ from eddyline.catalyst import CatalystExpression
 from eddyline.errors import NotShareableError
 from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
+from eddyline.standing.failing_outputs import FailingOutputs, RaisingLayout, named_columns
 from eddyline.standing.log.engine_inputs import Layout, Source, layout_of, layouts_in
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_reading import ReadQuery
@@ -92,20 +93,67 @@ def shown_columns(templates: Iterable[QueryTemplate]) -> dict[str, DataType]:
     return {column: spark_type(kind) for column, kind in sorted(shown.items())}
 
 
+class BatchResults(NamedTuple):
+    """The results of a micro-batch, and its rows on which SELECT lists raise, if any may."""
+
+    rows: ClassicDataFrame
+    failing: FailingOutputs | None = None
+
+
 def results(
     rows: ClassicDataFrame,
     names: Mapping[tuple[Source, int], str],
     readings: Mapping[Layout, ReadQuery],
-) -> ClassicDataFrame:
+    time_zone: str,
+) -> BatchResults:
     """Return the results of queries over rows that have a column for each column of their sources.
 
     ``names`` are those of these columns, by source and number; besides there are
     ``eddyline_query`` and ``eddyline_layout``, the number of one of ``readings``, which say what
     is put out, the columns of :func:`shown_columns`, and, where rows may be dropped,
-    ``eddyline_sample``, which comes out as ``sample``.
+    ``eddyline_sample``, which comes out as ``sample``. A row on which an output raises an error is
+    no result; where none may, nothing is added to the plan.
     """
     plan = catalyst.analyzed_plan(rows)
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
+    aliases = _aliases(attributes, names, readings)
+    others = [catalyst.named(attributes["eddyline_query"], QUERY)]
+    if "eddyline_sample" in attributes:
+        others.append(catalyst.named(attributes["eddyline_sample"], SAMPLE))
+    told = [catalyst.attribute_of(other) for other in others]
+    selector = attributes["eddyline_layout"]
+    columns = _columns(readings)
+    tries = {
+        key: catalyst.named(_tried([c for c in choices if c.raises], selector), "tried")
+        for key, (_, choices) in columns.items()
+        if any(choice.raises for choice in choices)
+    }
+    below = catalyst.projected([*aliases, *others, selector], plan)
+    failing = None
+    if tries:
+        read = [catalyst.attribute_of(alias) for alias in aliases]
+        raising = _raising(names, readings)
+        failing = FailingOutputs(rows.sparkSession, raising, read, time_zone)
+        below = failing.kept(list(tries.values()), told[0], selector, below)
+    items = []
+    for key, (name, choices) in columns.items():
+        values = [_unnamed(choice) for choice in choices if key not in tries or not choice.raises]
+        if key in tries:
+            value = catalyst.struct_field(catalyst.attribute_of(tries[key]), 0)
+            values.append(
+                (value, [n for choice in choices if choice.raises for n in choice.places])
+            )
+        items.append(_one_of(name, values, selector, len(readings)))
+    above = catalyst.projected([*told, *items], below)
+    return BatchResults(catalyst.dataframe_over(rows.sparkSession, above), failing)
+
+
+def _aliases(
+    attributes: Mapping[str, CatalystExpression],
+    names: Mapping[tuple[Source, int], str],
+    readings: Mapping[Layout, ReadQuery],
+) -> list[CatalystExpression]:
+    """Return the columns of rows as those that outputs are made of."""
     aliases: dict[tuple[int, str], CatalystExpression] = {}
     for layout, reading in readings.items():
         for source, columns in zip(layout.sources, reading.columns, strict=True):
@@ -119,28 +167,73 @@ def results(
         for attribute, name in reading.shown:
             identity = catalyst.identity_number(attribute)
             aliases[identity, name] = catalyst.attribute_like(attribute, attributes[name])
-    others = [catalyst.named(attributes["eddyline_query"], QUERY)]
-    if "eddyline_sample" in attributes:
-        others.append(catalyst.named(attributes["eddyline_sample"], SAMPLE))
-    selector = attributes["eddyline_layout"]
-    below = catalyst.projected([*aliases.values(), *others, selector], plan)
-    columns_by_name: dict[str, tuple[str, list[tuple[CatalystExpression, list[int]]]]] = {}
+    return list(aliases.values())
+
+
+def _columns(readings: Mapping[Layout, ReadQuery]) -> dict[str, tuple[str, list[_Choice]]]:
+    """Return the columns of results: for each its name, and what it is in which layouts."""
+    columns: dict[str, tuple[str, list[_Choice]]] = {}
     meanings: dict[tuple[str, str, tuple[Source, ...]], list[int]] = {}
     for number, (layout, reading) in enumerate(readings.items()):
-        for put_out, output in zip(layout.outputs, reading.outputs, strict=True):
-            name = put_out.name.casefold()
-            places = meanings.get((name, put_out.meaning, layout.sources))
+        for put_out, output, raises in zip(
+            layout.outputs, reading.outputs, reading.raising, strict=True
+        ):
+            key = put_out.name.casefold()
+            places = meanings.get((key, put_out.meaning, layout.sources))
             if places is None:
-                places = meanings[name, put_out.meaning, layout.sources] = []
-                written = columns_by_name.setdefault(name, (put_out.name, []))
-                written[1].append((output, places))
+                places = meanings[key, put_out.meaning, layout.sources] = []
+                _, choices = columns.setdefault(key, (put_out.name, []))
+                choices.append(_Choice(output, places, raises=raises))
             places.append(number)
-    items = [
-        _one_of(name, choices, selector, len(readings))
-        for name, choices in columns_by_name.values()
-    ]
-    above = catalyst.projected([*map(catalyst.attribute_of, others), *items], below)
-    return catalyst.dataframe_over(rows.sparkSession, above)
+    return columns
+
+
+class _Choice(NamedTuple):
+    """A named expression that is a column of results, for layouts with these numbers."""
+
+    output: CatalystExpression
+    places: list[int]
+    raises: bool
+
+
+def _unnamed(choice: _Choice) -> tuple[CatalystExpression, list[int]]:
+    return catalyst.aliased(choice.output), choice.places
+
+
+def _tried(choices: Sequence[_Choice], layout: CatalystExpression) -> CatalystExpression:
+    """Return a struct of a column's value, which is NULL where computing it raises.
+
+    In a condition that is not deterministic: else Spark takes what occurs twice within, such as
+    the quotient of ``a / b AS x, a / b + 1 AS y``, out of all that would catch its error.
+    """
+    value = catalyst.chosen(layout, [_unnamed(choice) for choice in choices])
+    return catalyst.in_any_row(catalyst.tried(catalyst.in_struct(value)))
+
+
+def _raising(
+    names: Mapping[tuple[Source, int], str], readings: Mapping[Layout, ReadQuery]
+) -> dict[int, RaisingLayout]:
+    """Return the layouts with outputs that may raise, by number."""
+    layouts = {}
+    for number, (layout, reading) in enumerate(readings.items()):
+        outputs = [o for o, raises in zip(reading.outputs, reading.raising, strict=True) if raises]
+        if outputs:
+            template = reading.template
+            read = [
+                (template.inputs[at] if len(layout.sources) > 1 else "", column)
+                for at, (source, columns) in enumerate(
+                    zip(layout.sources, reading.columns, strict=True)
+                )
+                for position, column in enumerate(columns)
+                if (source, position) in names
+                and (
+                    template.aggregated is not None
+                    or (at, position) in template.used
+                    or position in template.selected[at]
+                )
+            ]
+            layouts[number] = RaisingLayout(outputs, named_columns(read))
+    return layouts
 
 
 def _one_of(
@@ -151,11 +244,8 @@ def _one_of(
 ) -> CatalystExpression:
     """Return a column that is one of several expressions, as the layout of the row says."""
     if len(choices) == 1 and len(choices[0][1]) == layouts:
-        return catalyst.named(catalyst.aliased(choices[0][0]), name)
-    return catalyst.named(
-        catalyst.chosen(layout, [(catalyst.aliased(e), list(places)) for e, places in choices]),
-        name,
-    )
+        return catalyst.named(choices[0][0], name)
+    return catalyst.named(catalyst.chosen(layout, choices), name)
 
 
 def quoted(name: str) -> str:

@@ -42,6 +42,7 @@ from eddyline.standing.aggregate_reading import AggregateReader
 from eddyline.standing.described_outputs import described, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
+from eddyline.standing.failing_outputs import may_raise
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_template import QueryTemplate
@@ -75,6 +76,11 @@ class ReadQuery:
     def outputs(self) -> tuple[CatalystExpression, ...]:
         """What is put out: named expressions over ``columns`` and ``shown``."""
         return self.fetch_outputs()
+
+    @cached_property
+    def raising(self) -> tuple[bool, ...]:
+        """Whether computing each output may raise an error."""
+        return tuple(map(may_raise, self.outputs))
 
 
 def read_query(

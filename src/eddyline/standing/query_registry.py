@@ -174,6 +174,19 @@ class QueryRegistry:
             if numbers:
                 self._write((Paused(tuple(numbers), reason),))
 
+    def pause_failed(self, reasons: Mapping[int, str]) -> dict[str, str]:
+        """Let queries of these numbers stand still that cannot go on; return why, by name.
+
+        In one version. Those that went, were replaced, or stand still already are left as they are:
+        what failed may be a query that is not there any more, under a name that is.
+        """
+        with self._changing:
+            failed = {n: reasons[n] for n in reasons if n in self._live.running}
+            told = {self._live.running[n].name: reason for n, reason in failed.items()}
+            if failed:
+                self._write(tuple(Paused((number,), reason) for number, reason in failed.items()))
+            return told
+
     def resume(self, names: Sequence[str]) -> None:
         """Let queries that stand still go on."""
         with self._changing:

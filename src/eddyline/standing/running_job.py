@@ -17,17 +17,20 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from eddyline import catalyst
 from eddyline.errors import EddylineError
 from eddyline.host.classic import classic
+from eddyline.standing.failing_outputs import FailingOutputs
 from eddyline.standing.introspection import BatchRecord
 from eddyline.standing.joining_job import JoiningBatches
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.joined_streams import SAMPLE, VERSION, WAKE
 from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
 from eddyline.standing.overload import Overload
 from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.selecting_job import SelectingBatches
 from eddyline.standing.sinks import Batch
 from eddyline.standing.stream_settings import stream_settings
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
+from eddyline.standing.tasks.failed_queries import QueryFailure
 
 _PATIENCE: Final = 60.0
 """Seconds that a job is waited for at the most before others begin."""
@@ -45,6 +48,13 @@ _BEGINNINGS: Final = 6
 _PAUSE: Final = 1.0
 """Seconds before the second beginning; four times as many before the third, nine before the next:
 what keeps the machine busy is given time to end."""
+
+_WARNED: Final = 10
+"""Queries paused by a batch that a warning each is given of, and one of all others together."""
+
+_NARROW: Final = (
+    "Narrow the query with replace(), or give a larger max_results, and go on with resume()."
+)
 
 _TOO_LATE: Final = "Python worker failed to connect back"
 """What Spark says of a Python process that was not there after ten seconds."""
@@ -78,14 +88,17 @@ class RunningJob:
         overload: Overload,
         put_out: Callable[[DataFrame, Batch, Sequence[StandingQuery], int], object],
         note: Callable[[BatchRecord, Sequence[StandingQuery]], object],
+        limits: RuleLimits = NO_LIMITS,
     ) -> None:
         """Take what to do, and where tasks report.
 
-        ``overload`` says how much of the rows is taken. ``put_out`` takes the results of each
-        micro-batch with its queries and their version, ``note`` what it did.
+        ``overload`` says how much of the rows is taken, ``limits`` what a query may take.
+        ``put_out`` takes the results of each micro-batch with its queries and their version,
+        ``note`` what it did.
         """
         self._counts = counts
         self._overload = overload
+        self._limits = limits
         self._spark = spark
         self._registry = registry
         self._batches = batches
@@ -219,16 +232,20 @@ class RunningJob:
         for key, value in ((VERSION, run.version), (SAMPLE, run.kept), (WAKE, wake)):
             self._spark.sparkContext.setLocalProperty(key, str(value))
         queries = self.queries_at(run.version)
-        counts = Counts()
+        counts, results = Counts(), None
         if queries:
             results = self._batches.results(classic(rows), queries, run, batch)
-            self._put_out(results, Batch(self.job.name, batch), queries, run.version)
+            self._put_out(results.rows, Batch(self.job.name, batch), queries, run.version)
         elif self.job.keeps_state:  # without an action Spark would miss the state of this batch
             rows.write.format("noop").mode("overwrite").save()
         if queries or self.job.keeps_state:
             # All actions of the batch have ended, so nothing is added to its counts any more.
             counts = self._counts.value.pop((self.job.name, batch), counts)
-            self._pause_failed(counts.errors, queries)
+            if results is not None and results.failing is not None and results.failing.rows:
+                self._explain(results.failing, queries, counts)
+                self._counts.value.pop((self.job.name, batch), None)  # of what was done again
+            self._find_floods(counts)
+            self._pause_failed(counts.errors)
         if counts.rows_in.total():  # without rows there is no task that could wake a cell
             self._woken = run.version
         elapsed = time.perf_counter() - clock
@@ -241,16 +258,41 @@ class RunningJob:
         )
         self._note(record, queries)
 
-    def _pause_failed(self, errors: Mapping[int, str], queries: Sequence[StandingQuery]) -> None:
-        """Pause the queries that could not be answered for some row of a batch."""
-        for query in queries:
-            error = errors.get(query.number)
-            if error is not None and self._registry.has(query.name):
-                warnings.warn(
-                    f"The standing query {query.name!r} has failed and is paused: {error}",
-                    stacklevel=2,
+    def _explain(
+        self, failing: FailingOutputs, queries: Sequence[StandingQuery], counts: Counts
+    ) -> None:
+        """Take which queries' SELECT lists have raised; what they lost are no results."""
+        numbers = {query.name: query.number for query in queries}
+        for name, failure in failing.by_query().items():
+            counts.errors.setdefault(numbers[name], failure)
+            counts.results[numbers[name]] -= failure.rows
+
+    def _find_floods(self, counts: Counts) -> None:
+        """Take as failed the queries that had too many results."""
+        most = self._limits.max_results
+        if most is None:
+            return
+        for number, passed in counts.results.items():
+            left_out = counts.left_out[number]
+            if passed + left_out > most:
+                error = (
+                    f"{passed + left_out:,} results in a micro-batch, and max_results is {most:,}"
                 )
-                self._registry.pause([query.name], error)
+                counts.errors.setdefault(number, QueryFailure(error, rows=left_out, remedy=_NARROW))
+
+    def _pause_failed(self, errors: Mapping[int, QueryFailure]) -> None:
+        """Pause the queries that could not be answered for some row of a batch."""
+        paused = self._registry.pause_failed({n: error.reason for n, error in errors.items()})
+        for name, reason in list(paused.items())[:_WARNED]:
+            warnings.warn(
+                f"The standing query {name!r} has failed and is paused: {reason}", stacklevel=2
+            )
+        if len(paused) > _WARNED:
+            warnings.warn(
+                f"{len(paused) - _WARNED:,} more standing queries have failed and are paused: "
+                "queries() has the reasons",
+                stacklevel=2,
+            )
 
     @property
     def at_work(self) -> bool:

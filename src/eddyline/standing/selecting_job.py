@@ -27,7 +27,8 @@ from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source
 from eddyline.standing.log.jobs import Job
 from eddyline.standing.log.live_queries import StandingQuery
-from eddyline.standing.outputs import Readings, quoted, results, shown_columns
+from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
+from eddyline.standing.outputs import BatchResults, Readings, quoted, results, shown_columns
 from eddyline.standing.tasks.counts import CountsByBatch
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
@@ -52,13 +53,15 @@ class SelectingBatches:
         *,
         remember: bool,
         samples: bool = False,
+        limits: RuleLimits = NO_LIMITS,
     ) -> None:
         """Take where the queries are, the directory of their log, and where tasks report.
 
         With ``remember`` results of functions are kept for further events. ``samples`` says
-        whether rows may be dropped.
+        whether rows may be dropped, ``limits`` what a query may take.
         """
         self._remember = remember
+        self._limits = limits
         self._samples = samples
         self._counts = counts
         self._job = job
@@ -69,10 +72,11 @@ class SelectingBatches:
             arrow_type(kind, analysis.time_zone) if can_travel(kind) else None for kind in kinds
         )
         self._readings = Readings(analysis)
+        self._time_zone = analysis.time_zone
 
     def results(
         self, rows: ClassicDataFrame, queries: Sequence[StandingQuery], run: BatchRun, batch: int
-    ) -> ClassicDataFrame:
+    ) -> BatchResults:
         """Return the results of the queries that a batch runs for its rows."""
         templates = {id(query.template): query.template for query in queries}.values()
         self._readings.keep(self._job.inputs, queries)
@@ -88,8 +92,10 @@ class SelectingBatches:
             self._types,
             columns,
             self._counts,
+            tuple(self._names),
             tuple((name, returned_type(kind)) for name, kind in shown.items()),
             self._remember,
+            self._limits,
         )
         fields = [*_MATCH, *(StructField(name, kind) for name, kind in shown.items())]
         match = ArrayType(StructType(fields), containsNull=False)
@@ -103,7 +109,7 @@ class SelectingBatches:
         names: dict[tuple[Source, int], str] = {
             (0, number): name for number, name in enumerate(self._names)
         }
-        return results(classic(rows_and_matches), names, self._readings.by_layout)
+        return results(classic(rows_and_matches), names, self._readings.by_layout, self._time_zone)
 
 
 def _sample(kept: float) -> Column:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from eddyline.asking.checked_numbers import positive_number, switch, text
+from eddyline.asking.checked_numbers import positive_number, switch, text, whole_number
 from eddyline.errors import NotShareableError, UnknownQueryError
 from eddyline.host.classic import classic_session
 from eddyline.quirks.state_in_python import require_state_in_python
@@ -36,6 +36,7 @@ from eddyline.standing.joining_job import JoiningBatches
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.log.query_constants import ConstantError, constants_of
+from eddyline.standing.log.rule_limits import RuleLimits
 from eddyline.standing.markers import markers_in, require_columns
 from eddyline.standing.outputs import QUERY, SAMPLE, OutputColumns
 from eddyline.standing.overload import POLICIES, Overload
@@ -72,6 +73,10 @@ class StandingQueries:
       is too large. With "block" events wait where they come from; with "sample" only as many are
       taken as can be worked in time, the others are counted as dropped, and a column ``sample``
       says what each result is worth.
+    - ``function_seconds``: how long a Python function may take in a task of a micro-batch; then it
+      is called no more in it, and the queries that need the call are paused.
+    - ``max_results``: how many results a query may have in a micro-batch; one with more is paused
+      after it, and those beyond are left out.
     - ``remember``: cache the results of deterministic Python functions from event to event, in 64
       MB of each worker process.
 
@@ -93,6 +98,8 @@ class StandingQueries:
         on_overload: str = "block",
         target: float = 2.0,
         remember: bool = True,
+        function_seconds: float | None = None,
+        max_results: int | None = None,
     ) -> None:
         """Open the queries of a state directory, which is created if it does not exist."""
         self._spark = classic_session(spark)
@@ -100,6 +107,12 @@ class StandingQueries:
         if on_overload not in POLICIES:
             raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
         self._remember = switch(remember, "remember")
+        self._limits = RuleLimits(
+            None
+            if function_seconds is None
+            else positive_number(function_seconds, "function_seconds", "of seconds"),
+            None if max_results is None else whole_number(max_results, "max_results", 1),
+        )
         self._on_overload, self._target = on_overload, positive_number(target, "target")
         self._streams, self._tables = checked_frames(streams, tables)
         directory = checked_state(state)
@@ -448,6 +461,7 @@ class StandingQueries:
                 cells,
                 remember=self._remember,
                 samples=self._samples,
+                limits=self._limits,
             )
             rows = batches.streaming(self._streams)
         else:
@@ -461,6 +475,7 @@ class StandingQueries:
                 self._counts,
                 remember=self._remember,
                 samples=self._samples,
+                limits=self._limits,
             )
             rows = self._streams[name]
         running = RunningJob(
@@ -472,6 +487,7 @@ class StandingQueries:
             Overload(self._on_overload, self._target),
             self._put_out,
             self._note,
+            self._limits,
         )
         running.start(rows, self._cells, self._trigger)
         return running

@@ -122,7 +122,7 @@ class Run:
             WallClock(),
             np.random.default_rng(0),
             plan=PLANS[plan],
-            on_error=lambda query, _: self.errors.add(query),
+            on_error=lambda query, *_: self.errors.add(query),
         )
         self.eddy.take_functions(self.functions)
         self.eddy.add(asked)

@@ -143,7 +143,7 @@ class Run:
             self.eddy.push(stream, columns, len(came))
         return self
 
-    def _told(self, query: int, error: Exception) -> None:
+    def _told(self, query: int, error: Exception, _: object) -> None:
         assert isinstance(error, ValueError)
         self.errors.add(query)
 
@@ -375,7 +375,7 @@ def test_an_error_stops_one_query_only() -> None:
 def test_an_error_is_told_of_once_a_vector() -> None:
     told = []
     run = Run("car", {1: two(compared(called(0, 0, 1), ">", 0))})
-    run.eddy._on_error = lambda query, _: told.append(query)
+    run.eddy._on_error = lambda query, *_: told.append(query)
     run.push([many(0, [3]), many(1, [4] * 20)])
     assert told == [1]
 

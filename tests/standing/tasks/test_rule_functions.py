@@ -16,10 +16,22 @@ from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks import rule_functions
-from eddyline.standing.tasks.rule_functions import EngineFunctions, FunctionMemories
+from eddyline.standing.tasks.rule_functions import EngineFunctions, FunctionMemories, RuleFunction
 from tests.tasks.calling.probes import Pinned, command
 
 SETTINGS = SessionSettings("UTC")
+
+
+class TurnedClock:
+    """A clock whose hands are turned."""
+
+    resolution = 0.0
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        return self.seconds
 
 
 class Eddy:
@@ -157,3 +169,41 @@ def test_not_remembered(memories: FunctionMemories) -> None:
     EngineFunctions(eddy, remember=True).numbers(template(drawn))  # type: ignore[arg-type]  # enough of one
     assert len(set(ask(eddy.functions[1], [1, 1, 1]).values.to_pylist())) == 3
     assert len(memories) == 0
+
+
+def test_a_function_with_a_budget_is_called_until_it_is_spent() -> None:
+    clock = TurnedClock()
+    calls: list[int] = []
+
+    class Taking:
+        """Takes a second a row, and fails for 3."""
+
+        vectorized = False
+
+        def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+            calls.append(rows)
+            clock.seconds += rows
+            values = columns[0].to_pylist()
+            errors = {n: ValueError("three") for n, value in enumerate(values) if value == 3}
+            return Vector(columns[0], errors)
+
+    function = RuleFunction(Taking(), "taking", 100.0, clock)
+    for _ in range(2):  # tasks
+        function.begin()
+        numbers = pa.array(range(90))
+        whole = function([numbers], 90)
+        assert whole.values.equals(numbers)
+        assert list(whole.errors) == [3]
+        spent = function([numbers], 90)
+        failed = [
+            n for n, error in spent.errors.items() if "function_seconds is 100" not in str(error)
+        ]
+        first = min(n for n in spent.errors if n != 3)
+        assert failed == [3]
+        assert first < 14  # four rows more than the budget at the most: a slice
+        assert spent.values.slice(0, first).equals(numbers.slice(0, first))
+        assert sorted(spent.errors) == [3, *range(first, 90)]
+        before = len(calls)
+        last = function([numbers.slice(0, 5)], 5)
+        assert (len(calls), len(last.errors), last.values.type) == (before, 5, numbers.type)
+    assert max(calls) == 4

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.settling import cause
 from eddyline.expressions import Expression, evaluate
-from eddyline.expressions.terms import decide
+from eddyline.expressions.terms import decide, expression_of
 from eddyline.expressions.vector import CollectiveFailure, Scope, Vector
 from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
+from eddyline.standing.engine.failing_event import failing_event
 from eddyline.standing.engine.joined_scope import JoinedScope
 from eddyline.standing.engine.lineage import Lineages
 from eddyline.standing.engine.operators import SharedOperator, lineage_of
@@ -88,7 +89,8 @@ class _Deciding:
         true, errors = decide(predicate, one)
         if errors:
             self.told.add(query)
-            self.shared.on_error(query, cause(errors[0]))
+            event = failing_event([expression_of(predicate)], one)
+            self.shared.on_error(query, cause(errors[0]), event)
         return bool(true[0])
 
     def _forget(self, one: JoinedScope) -> None:

@@ -10,7 +10,9 @@ from eddyline.engine.batch import Rows, TupleBatch, pick
 from eddyline.engine.relation import Relation
 from eddyline.engine.settling import cause
 from eddyline.expressions import Expression
-from eddyline.expressions.terms import decide
+from eddyline.expressions.terms import decide, expression_of
+from eddyline.standing.engine.failing_event import failing_event
+from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.lineage import DEAD, Lineages
 from eddyline.standing.engine.operators import SharedOperator, lineage_of
 from eddyline.standing.engine.selections import Selections
@@ -37,6 +39,7 @@ class EvaluatedSelection:
         self._expression = expression
         self._selections = selections
         self._asking: tuple[int, int, int] | None = None
+        self._failed: tuple[Exception, set[int]] | None = None
 
     @property
     def name(self) -> str:
@@ -68,22 +71,32 @@ class EvaluatedSelection:
         for position in vector.errors:
             place = int(asked[position])
             row = pick(rows, np.array([place]))
-            left[place] = self._after_error(int(lineages[place]), row, relation)
+            error = vector.errors[position]
+            left[place] = self._after_error(int(lineages[place]), row, relation, error)
         return left
 
-    def _after_error(self, lineage: int, row: Rows, relation: Relation) -> int:
+    def _after_error(self, lineage: int, row: Rows, relation: Relation, error: Exception) -> int:
         """Return what a tuple that has led to an error is still alive for.
 
-        Each query that asks for the expression is decided by itself, with all that it asks.
+        Each query that asks for the expression is decided by itself, with all that it asks; not
+        again where it has failed by the same error, as of a function that is called no more.
         """
+        if self._failed is None or self._failed[0] is not error:
+            self._failed = error, set()
         shared, sets = self._shared, self._shared.sets
         kept = set(sets.members(lineage).tolist())
-        for query in kept & self._selections.evaluated[self._expression]:
+        asking = kept & self._selections.evaluated[self._expression]
+        kept -= asking & self._failed[1]
+        for query in asking - self._failed[1]:
             relation.forget_collective_failures(self._expression, row)
             scope = relation.scope(row)
-            true, errors = decide(self._selections.predicate(query), scope)
+            predicate = self._selections.predicate(query)
+            true, errors = decide(predicate, scope)
             if errors:
-                shared.on_error(query, cause(errors[0]))
+                self._failed[1].add(query)
+                first = self._stream * MOST_COLUMNS
+                event = failing_event([expression_of(predicate)], scope, first=first)
+                shared.on_error(query, cause(errors[0]), event)
             if not true[0]:
                 kept.discard(query)
         return sets.number(kept)

@@ -19,14 +19,15 @@ from eddyline.engine.storage.slots import Matches
 from eddyline.engine.timestamps import Ticks
 from eddyline.expressions import Expression, evaluate
 from eddyline.expressions.vector import Vector
+from eddyline.standing.engine.failing_event import FailingEvent
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
 from eddyline.standing.engine.precedence import Operator, PrecedenceGraph, Shapes
 from eddyline.standing.engine.selections import Selections
 from eddyline.standing.engine.stems import Finder, StreamRows
 from eddyline.standing.engine.windows import Windows
 
-OnError: TypeAlias = "Callable[[int, Exception], object]"
-"""Told of the query that cannot be answered for a tuple, and why."""
+OnError: TypeAlias = "Callable[[int, Exception, FailingEvent], object]"
+"""Told of the query that cannot be answered for a tuple, why, and what the tuple has."""
 
 
 class Conditions(Protocol):

@@ -28,6 +28,7 @@ from eddyline.expressions.vector import Function
 from eddyline.standing.engine.asked_conditions import AskedConditions
 from eddyline.standing.engine.condition_check import ConditionCheck
 from eddyline.standing.engine.evaluated_selection import EvaluatedSelection
+from eddyline.standing.engine.failing_event import FailingEvent
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
 from eddyline.standing.engine.operators import (
     Build,
@@ -450,5 +451,5 @@ ENOUGH_SETS = 1 << 16
 """Sets, at least, before those that no stored row has are looked for."""
 
 
-def _raise(query: int, error: Exception) -> None:  # noqa: ARG001 - as on_error is told
+def _raise(query: int, error: Exception, event: FailingEvent) -> None:  # noqa: ARG001 - as on_error is told
     raise error

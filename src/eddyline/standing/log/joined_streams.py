@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.log.jobs import Job
+from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
 
 VERSION = "eddyline.version"
 """The local property of a micro-batch's tasks that says which version of the queries they run."""
@@ -31,7 +34,8 @@ class JoinedStreams:
     ``tables`` are the files with the tables' rows, as Arrow writes them; ``cells`` the labels of
     the cells. ``remember`` says whether results of functions are kept for further events,
     ``samples`` whether rows may be dropped under overload, so that each has the share with which
-    it was taken.
+    it was taken. ``names`` are those of the columns,
+    ``limits`` what a query may take.
     """
 
     log: str
@@ -42,3 +46,16 @@ class JoinedStreams:
     cells: tuple[int, ...]
     remember: bool = True
     samples: bool = False
+    names: tuple[tuple[str, ...], ...] = ()
+    limits: RuleLimits = NO_LIMITS
+
+    def named(self, values: Mapping[int, object]) -> dict[str, object]:
+        """Return values of columns, by their numbers in conditions, by names that people know."""
+        named: dict[str, object] = {}
+        inputs = self.job.inputs
+        for number, value in values.items():
+            stream, column = divmod(number, MOST_COLUMNS)
+            own = self.names[stream % len(inputs)][column] if self.names else f"column {column}"
+            name = f"{inputs[stream % len(inputs)]}.{own}" if len(inputs) > 1 else own
+            named[name if name not in named else f"{name} ({len(named)})"] = value
+        return named

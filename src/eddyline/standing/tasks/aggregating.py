@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,7 +22,9 @@ from eddyline.standing.engine.aggregation.shared_aggregate import (
     queries_in,
 )
 from eddyline.standing.engine.aggregation.tallies import WindowTallies
+from eddyline.standing.engine.failing_event import failing_event
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
+from eddyline.standing.engine.operators import OnError
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.engine.windows import earliest
@@ -33,10 +35,6 @@ from eddyline.standing.tasks.dropped_groups import is_countable
 
 PartKey = tuple[str, int]
 """The label of a grouping, and the number of a part of what it keeps."""
-
-OnError = Callable[[int, Exception], object]
-"""Told of the query that cannot be answered for a row, and why."""
-
 
 GROUPING: Final = "grouping"
 """The column with the label of a grouping."""
@@ -294,8 +292,9 @@ class AggregatedResults:
             keys.append(vector.values)
             for row, error in vector.errors.items():
                 failed.add(row)
+                event = failing_event([key], scope, row)
                 for query in fragments[of_rows[row]].tolist():
-                    self._on_error(query, error)
+                    self._on_error(query, error, event)
         aggregated: dict[Aggregate, pa.Array | None] = {}
         for aggregate in wanted:
             if aggregate.argument is None:
@@ -304,9 +303,10 @@ class AggregatedResults:
             vector = evaluate(aggregate.argument, scope)
             aggregated[aggregate] = vector.values
             for row, error in vector.errors.items():
+                event = failing_event([aggregate.argument], scope, row)
                 for query in fragments[of_rows[row]].tolist():
                     if aggregate in shared.queries[query]:
-                        self._on_error(query, error)
+                        self._on_error(query, error, event)
         if failed:  # in no group: there will be no more of the queries that they are of
             mask = np.zeros(len(rows), np.bool_)
             mask[list(failed)] = True

@@ -84,6 +84,7 @@ class Cell:
         started = time.perf_counter()
         cell = self._streams.cells.index(label)
         engine = self._caught_up(_LIVE.pop(name, None), version, cell)  # none is left half-way
+        engine.queries.begin()
         again = engine.batch == batch  # a timer, after this batch's rows
         counts.seconds["keep up"] += time.perf_counter() - started
         if watermark is not None:

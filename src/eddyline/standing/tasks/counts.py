@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.accumulators import AccumulatorParam
 
+from eddyline.standing.tasks.failed_queries import QueryFailure
+
 
 def _no_seconds() -> defaultdict[str, float]:
     return defaultdict(float)
@@ -20,7 +22,8 @@ class Counts:
     """Counts of one micro-batch, by whatever they are counted by.
 
     ``errors`` has for each query that could not be answered what went wrong first.
-    ``rows_in``, ``late`` and ``dropped`` are by stream, ``results`` by query, ``stored``
+    ``rows_in``, ``late`` and ``dropped`` are by stream, ``results`` by query, as are those
+    ``left_out`` because there were too many, ``stored``
     and ``entries`` by cell and stream, ``seconds`` by what did the work. ``window_events`` and
     ``window_dropped`` are of windows that have closed, by their grouping, start and end.
     """
@@ -31,10 +34,11 @@ class Counts:
     results: Counter[int] = field(default_factory=Counter)
     stored: Counter[tuple[int, str]] = field(default_factory=Counter)
     entries: Counter[tuple[int, str]] = field(default_factory=Counter)
+    left_out: Counter[int] = field(default_factory=Counter)
     window_events: Counter[tuple[str, int, int]] = field(default_factory=Counter)
     window_dropped: Counter[tuple[str, int, int]] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=_no_seconds)
-    errors: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, QueryFailure] = field(default_factory=dict)
 
     def add(self, other: Counts) -> None:
         """Add what another task has counted."""
@@ -51,15 +55,6 @@ class Counts:
             numbers = np.bincount(queries)
             for query in np.flatnonzero(numbers).tolist():
                 self.results[query] += int(numbers[query])
-
-
-def error_text(error: Exception) -> str:
-    """Return what went wrong as one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
-
-
-LONGEST_ERROR = 500
-"""Characters of an error that are kept."""
 
 
 CountsByBatch: TypeAlias = "dict[tuple[str, int], Counts]"

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.expressions.value_types import relabelled
+from eddyline.standing.engine.failing_event import FailingEvent
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import NEVER, Stream
 from eddyline.standing.engine.shared_results import SharedResults
@@ -27,8 +28,10 @@ from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.aggregating import AggregatedResults
-from eddyline.standing.tasks.counts import Counts, error_text
+from eddyline.standing.tasks.counts import Counts
+from eddyline.standing.tasks.failed_queries import QueryFailure, error_text, shown_event
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled
+from eddyline.standing.tasks.result_limit import ResultLimit
 from eddyline.standing.tasks.rule_functions import EngineFunctions
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SHARE, sample_of_rows, shares_of
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
@@ -108,7 +111,10 @@ class JoiningQueries:
             tuple[tuple[int, int], tuple[list[int] | None, dict[int, list[int]]]] | None
         ) = None
         self._eddy = self._new_eddy()
-        self._functions = EngineFunctions(self._eddy, remember=streams.remember)
+        self._functions = EngineFunctions(
+            self._eddy, remember=streams.remember, seconds=streams.limits.function_seconds
+        )
+        self._limit = ResultLimit(streams.limits.max_results)
         self.entries: dict[Key, Entry] = {}
         self._results: list[pa.RecordBatch] = []
         self._counts = Counts()
@@ -143,6 +149,11 @@ class JoiningQueries:
         self.aggregated.add(difference.came)
         self._looking = [query for query in back if query.number >= told]
         return True
+
+    def begin(self) -> None:
+        """Begin with a task."""
+        self._limit.begin()
+        self._functions.begin()
 
     def look_back(self) -> None:
         """Let queries that have come look back at what is stored; what they find are results."""
@@ -396,6 +407,9 @@ class JoiningQueries:
         for number, rows_late in late.items():
             self._counts.late[inputs[number % len(inputs)]] += rows_late
         positions, queries = self._eddy.sets.spread(lineages)
+        passing = self._limit.passing(queries, self._counts)
+        if passing is not None:
+            positions, queries = positions[passing], queries[passing]
         if not len(positions):
             return
         rows = pa.array(positions)
@@ -406,7 +420,6 @@ class JoiningQueries:
                 columns[f"{number}_{column}"] = results.column(number, column).take(rows)
         names, layouts = self._live.described()
         members = pa.array(queries)
-        self._counts.add_results(queries)
         columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
         columns |= self._live.shown(members)
         if self._streams.samples:
@@ -414,8 +427,10 @@ class JoiningQueries:
             columns[SAMPLE] = sample_of_rows(own, len(positions))
         self._results.append(pa.record_batch(columns))
 
-    def _failed(self, query: int, error: Exception) -> None:
-        self._counts.errors.setdefault(query, error_text(error))
+    def _failed(self, query: int, error: Exception, event: FailingEvent) -> None:
+        if query not in self._counts.errors:
+            shown = shown_event(self._streams.named(event()))
+            self._counts.errors[query] = QueryFailure(error_text(error), shown)
 
 
 @lru_cache(maxsize=1 << 12)

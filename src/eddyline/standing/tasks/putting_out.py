@@ -39,10 +39,12 @@ from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.log.query_constants import Constants, constants_of
 from eddyline.standing.query_template import QueryTemplate, streams_of
 from eddyline.standing.tasks.aggregating import GROUPING
-from eddyline.standing.tasks.counts import Counts, CountsByBatch, error_text
+from eddyline.standing.tasks.counts import Counts, CountsByBatch
 from eddyline.standing.tasks.dropped_groups import is_countable
+from eddyline.standing.tasks.failed_queries import QueryFailure, error_text, shown_event
 from eddyline.standing.tasks.kept_up import KeptUpQueries
 from eddyline.standing.tasks.micro_batch import micro_batch
+from eddyline.standing.tasks.result_limit import ResultLimit
 from eddyline.standing.tasks.sampled_rows import SAMPLE, Interval, sample_of_windows
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
 
@@ -85,6 +87,7 @@ class PuttingOut:
     ) -> Iterator[pa.RecordBatch]:
         now = micro_batch()
         live = _live_in(self.streams, now.version)
+        live.begin()
         counts = Counts()
         by_grouping: dict[Grouping, list[pa.Table]] = {}
         for table in closed:
@@ -191,6 +194,11 @@ class AggregatingQueries:
         self._live = KeptUpQueries(streams.log, streams.job)
         self._numbers: Mapping[Aggregation, int] = {}
         self._constants: dict[int, Constants] = {}
+        self._limit = ResultLimit(streams.limits.max_results)
+
+    def begin(self) -> None:
+        """Begin with a task."""
+        self._limit.begin()
 
     @property
     def version(self) -> int:
@@ -283,7 +291,12 @@ class AggregatingQueries:
             errors = failed | errors
         kept = kept.copy()
         for row, error in errors.items():
-            counts.errors.setdefault(int(numbers[row]), error_text(error))
+            if int(numbers[row]) not in counts.errors:
+                values = [column[row].as_py() for column in columns]
+                labels = ["start", "end", *(f"key {n}" for n in range(len(grouping.keys)))]
+                labels += [of[0] if of else "aggregate" for of in names]
+                shown = shown_event(dict(zip(labels, values, strict=True)))
+                counts.errors[int(numbers[row])] = QueryFailure(error_text(error), shown)
             kept[row] = False
         sample = None
         if tallied is not None and lost is not None:
@@ -300,13 +313,14 @@ class AggregatingQueries:
         sample: pa.Array | None,
         counts: Counts,
     ) -> pa.RecordBatch:
+        passing = self._limit.passing(numbers[kept].astype(np.int64), counts)
+        kept = kept if passing is None else kept[passing]
         chosen = pa.array(kept)
         start, end, *others = [column.take(chosen) for column in columns]
         number = self._numbers[aggregation]
         window = pa.StructArray.from_arrays([start, end], ["start", "end"])
         results = {aggregated_column(number, 0): window}
         results |= {aggregated_column(number, n): values for n, values in enumerate(others, 1)}
-        counts.add_results(numbers[kept].astype(np.int64))
         names, layouts = self._live.described()
         members = pa.array(numbers[kept])
         results[QUERY], results[LAYOUT] = names.take(members), layouts.take(members)

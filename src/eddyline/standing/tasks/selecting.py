@@ -16,12 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
+from eddyline.standing.engine.failing_event import FailingEvent
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import Stream
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.log.jobs import Job
-from eddyline.standing.tasks.counts import Counts, CountsByBatch, error_text
+from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
+from eddyline.standing.tasks.counts import Counts, CountsByBatch
+from eddyline.standing.tasks.failed_queries import QueryFailure, error_text, shown_event
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled, uncollected
+from eddyline.standing.tasks.result_limit import ResultLimit
 from eddyline.standing.tasks.rule_functions import EngineFunctions
 from eddyline.standing.tasks.sampled_rows import SampledRows
 from eddyline.wall_clock import WorkClock
@@ -43,8 +47,9 @@ class SelectingWork:
     say what they did.
 
     ``types`` are those of all columns of the stream, None for one that cannot travel; of these
-    ``columns`` travel. ``shown`` are the columns in which parameters of SELECT lists come back.
-    ``remember`` says whether results of functions are kept for further events.
+    ``columns`` travel. ``names`` are those of all. ``shown`` are the columns in which parameters
+    of SELECT lists come back. ``remember`` says whether results of functions are kept for further
+    events, ``limits`` what a query may take.
     """
 
     log: str
@@ -55,14 +60,17 @@ class SelectingWork:
     types: tuple[pa.DataType | None, ...]
     columns: tuple[int, ...]
     counts: Accumulator[CountsByBatch]
+    names: tuple[str, ...]
     shown: tuple[tuple[str, pa.DataType], ...] = ()
     remember: bool = True
+    limits: RuleLimits = NO_LIMITS
 
     def wanted(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.Array]:
         """Yield for each batch of columns the queries that want each row."""
         counts = Counts()
         started = time.perf_counter()
         live = _live_in(self)
+        live.begin()
         counts.seconds["keep up"] += time.perf_counter() - started
         sample = SampledRows(self.kept, self.batch)
         for columns in batches:
@@ -100,10 +108,14 @@ class SelectingQueries:
             self._take,
             WorkClock(),
             np.random.default_rng(0),
-            on_error=lambda query, error: self._errors.setdefault(query, error_text(error)),
+            on_error=self._failed,
         )
-        self._functions = EngineFunctions(self._eddy, remember=work.remember)
-        self._errors: dict[int, str] = {}
+        self._functions = EngineFunctions(
+            self._eddy, remember=work.remember, seconds=work.limits.function_seconds
+        )
+        self._names = work.names
+        self._limit = ResultLimit(work.limits.max_results)
+        self._errors: dict[int, QueryFailure] = {}
         self._found: list[Matches] = []
 
     @property
@@ -121,6 +133,11 @@ class SelectingQueries:
             self._eddy.add(compiled(difference.came, lambda _: (0,), self._functions.numbers))
         if difference.went:
             self._functions.keep_only(self._live.templates)
+
+    def begin(self) -> None:
+        """Begin with a task."""
+        self._limit.begin()
+        self._functions.begin()
 
     def wanted(
         self,
@@ -150,6 +167,11 @@ class SelectingQueries:
         self._errors.clear()
         return self._matches(rows, places, work.shown, counts)
 
+    def _failed(self, query: int, error: Exception, event: FailingEvent) -> None:
+        if query not in self._errors:
+            values = {self._names[number]: value for number, value in event().items()}
+            self._errors[query] = QueryFailure(error_text(error), shown_event(values))
+
     def _take(self, results: SharedResults) -> None:
         positions, queries = self._eddy.sets.spread(results.lineages)
         rows = results.arrivals(0) - self._eddy.first_passing(0)
@@ -164,9 +186,11 @@ class SelectingQueries:
     ) -> pa.Array:
         starts = np.zeros(rows + 1, np.int32)
         at, queries = in_row_order(self._found)
+        passing = self._limit.passing(queries, counts)
+        if passing is not None:
+            at, queries = at[passing], queries[passing]
         at = at if places is None else places[at]
         np.cumsum(np.bincount(at, minlength=rows), out=starts[1:])
-        counts.add_results(queries)
         names, layouts = self._live.described()
         chosen = pa.array(queries)
         constants = self._live.shown(chosen)

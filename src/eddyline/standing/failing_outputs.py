@@ -1,0 +1,221 @@
+"""SELECT lists that raise errors: told beforehand, kept apart from results, and explained.
+
+See ``docs/decisions/0078-a-bad-rule-stops-itself.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from eddyline import catalyst
+from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.host.classic import classic
+from eddyline.planner.read.chains import Tree
+from eddyline.standing.tasks.failed_queries import QueryFailure, shown_event
+
+EXPLAINED: Final = 100
+"""Queries whose error is looked up after a micro-batch, each in some 5 ms: of others only the event
+count is told."""
+
+_NEVER_RAISE: Final = frozenset(
+    [
+        "Alias",
+        "AttributeReference",
+        "Literal",
+        "KnownNotNull",
+        "KnownNullable",
+        "And",
+        "Or",
+        "Not",
+        "IsNull",
+        "IsNotNull",
+        "IsNaN",
+        "EqualTo",
+        "EqualNullSafe",
+        "In",
+        "InSet",
+        "LessThan",
+        "LessThanOrEqual",
+        "GreaterThan",
+        "GreaterThanOrEqual",
+        "Greatest",
+        "Least",
+        "If",
+        "CaseWhen",
+        "Coalesce",
+        "NaNvl",
+        "CreateNamedStruct",
+        "GetStructField",
+        "Upper",
+        "Lower",
+        "Length",
+        "OctetLength",
+        "StringTrim",
+        "StringTrimLeft",
+        "StringTrimRight",
+        "Substring",
+        "Left",
+        "Right",
+        "Concat",
+        "StartsWith",
+        "EndsWith",
+        "Contains",
+        "StringInstr",
+        "StringReplace",
+        "Reverse",
+        "InitCap",
+        "Year",
+        "Quarter",
+        "Month",
+        "DayOfMonth",
+        "DayOfWeek",
+        "DayOfYear",
+        "WeekOfYear",
+        "Hour",
+        "Minute",
+        "Second",
+        "Size",
+        "ArrayContains",
+        "Sqrt",
+        "Floor",
+        "Ceil",
+        "Exp",
+        "Pow",
+    ]
+)
+"""Expressions that have a value for all values of their operands."""
+
+_ARITHMETIC: Final = frozenset({"Add", "Subtract", "Multiply", "UnaryMinus", "Abs"})
+_FLOATING: Final = frozenset({"double", "float"})
+
+
+def may_raise(output: CatalystExpression) -> bool:
+    """Whether an output may raise an error; so says all that is not known never to do so."""
+    pending = [Tree.of(output)]
+    while pending:
+        tree = pending.pop()
+        if not _never_raises(tree):
+            return True
+        pending += tree.children
+    return False
+
+
+def _never_raises(tree: Tree) -> bool:
+    if tree.name in _NEVER_RAISE:
+        return True
+    if tree.name == "Cast":
+        return json.loads(tree.data_type) == "string" or catalyst.always_casts(tree.handle)
+    kind = json.loads(tree.data_type) if tree.name in {*_ARITHMETIC, "Divide"} else None
+    if kind not in _FLOATING:
+        return False
+    if tree.name == "Divide":  # by zero it raises, whatever is divided
+        divisor = tree.children[1]
+        return divisor.name == "Literal" and catalyst.literal_value(divisor.handle) not in {0, None}
+    return True
+
+
+class ReadColumn(NamedTuple):
+    """A column that outputs are made of: its name to people, and the attribute it is."""
+
+    name: str
+    attribute: CatalystExpression
+
+
+def named_columns(read: Iterable[tuple[str, CatalystExpression]]) -> list[ReadColumn]:
+    """Return attributes with names that people know: of a source, where there are several."""
+    columns: dict[str, ReadColumn] = {}
+    for source, attribute in read:
+        own = str(Tree.of(attribute).node.fields["name"])
+        name = f"{source}.{own}" if source else own
+        if name in columns:
+            name = f"{name} ({len(columns)})"
+        columns[name] = ReadColumn(name, attribute)
+    return list(columns.values())
+
+
+class RaisingLayout(NamedTuple):
+    """Outputs of a layout that may raise, and the columns that its queries read."""
+
+    outputs: Sequence[CatalystExpression]
+    columns: Sequence[ReadColumn]
+
+
+class FailingOutputs:
+    """The rows of a micro-batch on which SELECT lists raise errors.
+
+    Each output that may is computed in a struct that is NULL where it raises. A row with such a
+    struct is counted and left out, before a sink sees it, however often the sink looks.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        layouts: Mapping[int, RaisingLayout],
+        attributes: Sequence[CatalystExpression],
+        time_zone: str,
+    ) -> None:
+        """Take the session, and the layouts with such outputs by number.
+
+        ``attributes`` are those of all columns below the outputs.
+        """
+        self._spark = spark
+        self._counter = catalyst.RowCounter(self._spark)
+        self._layouts = layouts
+        self._attributes = attributes
+        self._time_zone = time_zone
+        self._failed: Plan | None = None
+
+    def kept(
+        self,
+        tries: Sequence[CatalystExpression],
+        query: CatalystExpression,
+        layout: CatalystExpression,
+        rows: Plan,
+    ) -> Plan:
+        """Return rows with these tries, without those on which one fails, which are counted."""
+        rows = catalyst.projected([*catalyst.outputs(rows), *tries], rows)
+        tried = map(catalyst.attribute_of, tries)
+        failed = catalyst.disjunction([catalyst.is_null(value) for value in tried])
+        columns = [
+            catalyst.named(column, f"column {n}") for n, column in enumerate(self._attributes)
+        ]
+        told = [catalyst.named(query, "query"), catalyst.named(layout, "layout"), *columns]
+        self._failed = catalyst.projected(told, catalyst.filtered(failed, rows))
+        return catalyst.filtered(self._counter.counted(failed), rows)
+
+    @property
+    def rows(self) -> int:
+        """How many such rows actions have met; those met twice are counted twice."""
+        return self._counter.rows
+
+    def by_query(self) -> dict[str, QueryFailure]:
+        """Return what went wrong by the name of the query.
+
+        The micro-batch is computed again for that, up to its results: this is rare.
+        """
+        if self._failed is None:
+            return {}
+        frame = catalyst.dataframe_over(self._spark, self._failed)
+        columns = [F.col(f"`column {n}`") for n in range(len(self._attributes))]
+        first = frame.groupBy("query").agg(
+            F.first("layout").alias("layout"),
+            F.count(F.lit(1)).alias("rows"),
+            F.first(F.struct(*columns)).alias("row"),
+        )
+        collected = catalyst.collected_rows(classic(first), self._attributes)
+        failures = {}
+        for turn, (name, layout, rows, row) in enumerate(sorted(collected, key=lambda one: one[0])):
+            if turn >= EXPLAINED:
+                failures[name] = QueryFailure("an output raises an error", "", rows)
+                continue
+            outputs, read = self._layouts[layout]
+            errors = [error for output in outputs if (error := row.error(output)) is not None]
+            error = errors[0] if errors else "an output raises an error"
+            values = {column.name: row.text(column.attribute, self._time_zone) for column in read}
+            failures[name] = QueryFailure(error, shown_event(values), rows)
+        return failures
