@@ -31,6 +31,23 @@ AGGREGATE = """SELECT symbol, window.start AS began, count(*) AS n, sum(volume) 
                FROM trades WHERE price > {} AND volume < {}
                GROUP BY symbol, window(time, '2 minutes', '1 minute')"""
 
+RAISING = (
+    """SELECT symbol, price, volume, 100 / (volume - {1}) AS ratio
+       FROM trades WHERE price > {0}""",
+    """SELECT symbol, price, volume
+       FROM trades WHERE price > {0} AND 100 / (volume - {1}) < 1000""",
+    """SELECT t.symbol, t.volume AS bought, q.volume AS offered,
+       100 / (t.volume - q.volume) AS ratio
+       FROM trades t JOIN quotes q ON t.symbol = q.symbol
+       AND q.time BETWEEN t.time - INTERVAL 10 SECONDS AND t.time + INTERVAL 10 SECONDS
+       WHERE t.price > {0} AND q.volume < {1}""",
+    """SELECT symbol, window.start AS began, count(*) AS n, sum(volume) AS sold
+       FROM trades WHERE price > {0}
+       GROUP BY symbol, window(time, '2 minutes', '1 minute')
+       HAVING 100 / (count(*) - 19) < 1000""",
+)
+"""Queries that are paused sooner or later, by an event or a group that makes them divide by 0."""
+
 WATERMARK = 60
 """Seconds by which events may be late; those of a micro-batch are of one minute."""
 
@@ -44,8 +61,9 @@ MOST_QUERIES = 40
 
 
 def query(chance: random.Random) -> str:
-    """Return a query: a selection, a join or an aggregate."""
-    text = chance.choice([SELECTION, JOIN, AGGREGATE])
+    """Return a query: a selection, a join or an aggregate; in one of three cases it may raise."""
+    kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, JOIN, AGGREGATE]
+    text = chance.choice(kinds)
     return text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
 
 
