@@ -44,6 +44,24 @@ def test_queries_come_and_go_and_are_there_again(tmp_path: Path) -> None:
     again.close()
 
 
+def test_what_failed_is_paused_and_not_what_has_its_name_by_now(tmp_path: Path) -> None:
+    registry = QueryRegistry(tmp_path, SCHEMAS)
+    registry.add(group("a", "b", "c", "d", "e"))
+    registry.add(group("b"), instead=["b"])
+    registry.pause(["c"])
+    registry.drop(["d"])
+    version = registry.version
+    told = registry.pause_failed(dict.fromkeys(range(5), "it failed"))
+    assert told == {"a": "it failed", "e": "it failed"}
+    assert registry.version == version + 1  # all of a micro-batch at once
+    assert names_of(registry) == {"b": 5}
+    assert {query.name: why for query, why in registry.paused()} == {"c": "", **told}
+    registry.resume(["a"])
+    assert registry.pause_failed({0: "again"}) == {}  # its micro-batch has run once more
+    assert registry.version == version + 2
+    registry.close()
+
+
 def test_who_is_named_twice_is_meant_once(tmp_path: Path) -> None:
     registry = QueryRegistry(tmp_path, SCHEMAS)
     registry.add(group("a", "b"))
