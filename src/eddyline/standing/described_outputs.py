@@ -34,6 +34,15 @@ def meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
     return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
 
 
+def is_column(meaning: str) -> bool:
+    """Whether an output that means this is a column of an input as it is.
+
+    >>> is_column("0.3"), is_column("Add[](0.3, 0.4)(a + b)")
+    (True, False)
+    """
+    return re.fullmatch(r"\d+\.\d+", meaning) is not None
+
+
 def shown_name(column: str) -> str:
     """Return the name of a column as its user would write it.
 

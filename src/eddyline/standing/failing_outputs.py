@@ -6,7 +6,7 @@ See ``docs/decisions/0078-a-bad-rule-stops-itself.md``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
@@ -155,17 +155,17 @@ class FailingOutputs:
     def __init__(
         self,
         spark: SparkSession,
-        layouts: Mapping[int, RaisingLayout],
+        fetch_layouts: Callable[[], Mapping[int, RaisingLayout]],
         attributes: Sequence[CatalystExpression],
         time_zone: str,
     ) -> None:
-        """Take the session, and the layouts with such outputs by number.
+        """Take the session, and what gives the layouts with such outputs by number.
 
         ``attributes`` are those of all columns below the outputs.
         """
         self._spark = spark
         self._counter = catalyst.RowCounter(self._spark)
-        self._layouts = layouts
+        self._fetch_layouts = fetch_layouts
         self._attributes = attributes
         self._time_zone = time_zone
         self._failed: Plan | None = None
@@ -208,12 +208,13 @@ class FailingOutputs:
             F.first(F.struct(*columns)).alias("row"),
         )
         collected = catalyst.collected_rows(classic(first), self._attributes)
+        layouts = self._fetch_layouts()
         failures = {}
         for turn, (name, layout, rows, row) in enumerate(sorted(collected, key=lambda one: one[0])):
             if turn >= EXPLAINED:
                 failures[name] = QueryFailure("an output raises an error", "", rows)
                 continue
-            outputs, read = self._layouts[layout]
+            outputs, read = layouts[layout]
             errors = [error for output in outputs if (error := row.error(output)) is not None]
             error = errors[0] if errors else "an output raises an error"
             values = {column.name: row.text(column.attribute, self._time_zone) for column in read}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from pyspark.sql.types import DataType
@@ -132,8 +133,8 @@ def results(
     failing = None
     if tries:
         read = [catalyst.attribute_of(alias) for alias in aliases]
-        raising = _raising(names, readings)
-        failing = FailingOutputs(rows.sparkSession, raising, read, time_zone)
+        layouts = partial(_raising, names, readings)
+        failing = FailingOutputs(rows.sparkSession, layouts, read, time_zone)
         below = failing.kept(list(tries.values()), told[0], selector, below)
     items = []
     for key, (name, choices) in columns.items():

@@ -39,7 +39,7 @@ from eddyline.standing.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
-from eddyline.standing.described_outputs import described, meaning, shown_name
+from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.standing.failing_outputs import may_raise
@@ -80,7 +80,10 @@ class ReadQuery:
     @cached_property
     def raising(self) -> tuple[bool, ...]:
         """Whether computing each output may raise an error."""
-        return tuple(map(may_raise, self.outputs))
+        return tuple(
+            not is_column(put_out.meaning) and may_raise(output)
+            for put_out, output in zip(self.template.outputs, self.outputs, strict=True)
+        )
 
 
 def read_query(
