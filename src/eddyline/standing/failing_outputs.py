@@ -19,8 +19,8 @@ from eddyline.planner.read.chains import Tree
 from eddyline.standing.tasks.failed_queries import QueryFailure, shown_event
 
 EXPLAINED: Final = 100
-"""Queries whose error is looked up after a micro-batch, each in some 5 ms: of others only the event
-count is told."""
+"""Queries whose error and event are looked up after a micro-batch, some calls into the JVM each: of
+others only the number of rows is told."""
 
 _NEVER_RAISE: Final = frozenset(
     [
