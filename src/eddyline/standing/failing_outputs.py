@@ -1,6 +1,6 @@
 """SELECT lists that raise errors: told beforehand, kept apart from results, and explained.
 
-See ``docs/decisions/0078-a-bad-rule-stops-itself.md``.
+See ``docs/decisions/0077-a-bad-rule-stops-itself.md``.
 """
 
 from __future__ import annotations
