@@ -11,6 +11,8 @@ seldom, the more often this fails: the slow start and the backing off of Jacobso
 avoidance and control" (1988), from where the estimate of deviations is as well. The seconds of the
 span are found by halving the interval in which they must lie. And from one refusal to the next,
 what was accepted is what the quota was renewed by: so the calls a second are known exactly.
+
+Over 450 lines, a sixth of them constants with their reasons: it is one state machine.
 """
 
 from __future__ import annotations

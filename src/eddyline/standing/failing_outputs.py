@@ -1,11 +1,10 @@
-"""SELECT lists that raise errors: told beforehand, kept apart from results, and explained.
+"""SELECT lists that raise errors: their rows are kept apart from results, and explained.
 
 See ``docs/decisions/0077-a-bad-rule-stops-itself.md``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -21,102 +20,6 @@ from eddyline.standing.tasks.failed_queries import QueryFailure, shown_event
 EXPLAINED: Final = 100
 """Queries whose error and event are looked up after a micro-batch, some calls into the JVM each: of
 others only the number of rows is told."""
-
-_NEVER_RAISE: Final = frozenset(
-    [
-        "Alias",
-        "AttributeReference",
-        "Literal",
-        "KnownNotNull",
-        "KnownNullable",
-        "And",
-        "Or",
-        "Not",
-        "IsNull",
-        "IsNotNull",
-        "IsNaN",
-        "EqualTo",
-        "EqualNullSafe",
-        "In",
-        "InSet",
-        "LessThan",
-        "LessThanOrEqual",
-        "GreaterThan",
-        "GreaterThanOrEqual",
-        "Greatest",
-        "Least",
-        "If",
-        "CaseWhen",
-        "Coalesce",
-        "NaNvl",
-        "CreateNamedStruct",
-        "GetStructField",
-        "Upper",
-        "Lower",
-        "Length",
-        "OctetLength",
-        "StringTrim",
-        "StringTrimLeft",
-        "StringTrimRight",
-        "Substring",
-        "Left",
-        "Right",
-        "Concat",
-        "StartsWith",
-        "EndsWith",
-        "Contains",
-        "StringInstr",
-        "StringReplace",
-        "Reverse",
-        "InitCap",
-        "Year",
-        "Quarter",
-        "Month",
-        "DayOfMonth",
-        "DayOfWeek",
-        "DayOfYear",
-        "WeekOfYear",
-        "Hour",
-        "Minute",
-        "Second",
-        "Size",
-        "ArrayContains",
-        "Sqrt",
-        "Floor",
-        "Ceil",
-        "Exp",
-        "Pow",
-    ]
-)
-"""Expressions that have a value for all values of their operands."""
-
-_ARITHMETIC: Final = frozenset({"Add", "Subtract", "Multiply", "UnaryMinus", "Abs"})
-_FLOATING: Final = frozenset({"double", "float"})
-
-
-def may_raise(output: CatalystExpression) -> bool:
-    """Whether an output may raise an error; so says all that is not known never to do so."""
-    pending = [Tree.of(output)]
-    while pending:
-        tree = pending.pop()
-        if not _never_raises(tree):
-            return True
-        pending += tree.children
-    return False
-
-
-def _never_raises(tree: Tree) -> bool:
-    if tree.name in _NEVER_RAISE:
-        return True
-    if tree.name == "Cast":
-        return json.loads(tree.data_type) == "string" or catalyst.always_casts(tree.handle)
-    kind = json.loads(tree.data_type) if tree.name in {*_ARITHMETIC, "Divide"} else None
-    if kind not in _FLOATING:
-        return False
-    if tree.name == "Divide":  # by zero it raises, whatever is divided
-        divisor = tree.children[1]
-        return divisor.name == "Literal" and catalyst.literal_value(divisor.handle) not in {0, None}
-    return True
 
 
 class ReadColumn(NamedTuple):

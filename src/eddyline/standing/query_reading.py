@@ -31,6 +31,7 @@ from eddyline.expressions import (
 from eddyline.planner.read.chains import ExpressionId, FilterLink, Tree, read_link
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.expression_details import ExpressionDetails
+from eddyline.planner.read.throwing import may_throw
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.standing.aggregate_nodes import (
     AggregateNodes,
@@ -42,7 +43,6 @@ from eddyline.standing.aggregate_reading import AggregateReader
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
-from eddyline.standing.failing_outputs import may_raise
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_template import QueryTemplate
@@ -81,7 +81,7 @@ class ReadQuery:
     def raising(self) -> tuple[bool, ...]:
         """Whether computing each output may raise an error."""
         return tuple(
-            not is_column(put_out.meaning) and may_raise(output)
+            not is_column(put_out.meaning) and may_throw(Tree.of(output))
             for put_out, output in zip(self.template.outputs, self.outputs, strict=True)
         )
 

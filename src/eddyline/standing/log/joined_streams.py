@@ -34,8 +34,7 @@ class JoinedStreams:
     ``tables`` are the files with the tables' rows, as Arrow writes them; ``cells`` the labels of
     the cells. ``remember`` says whether results of functions are kept for further events,
     ``samples`` whether rows may be dropped under overload, so that each has the share with which
-    it was taken. ``names`` are those of the columns,
-    ``limits`` what a query may take.
+    it was taken. ``names`` are those of the columns, ``limits`` what a query may take.
     """
 
     log: str
