@@ -42,6 +42,7 @@ from eddyline.catalyst.expressions import (
     qualifier,
     same_value,
     set_members,
+    whole_text,
     with_operands,
 )
 from eddyline.catalyst.failing_rows import CollectedRow, RowCounter, collected_rows
@@ -387,6 +388,7 @@ __all__ = [
     "value_beside",
     "wanting_all",
     "where_needed",
+    "whole_text",
     "with_children",
     "with_operands",
     "with_subqueries",

@@ -218,6 +218,11 @@ def text_of_spark(expression: CatalystExpression) -> str:
     return str(prettify(expression.java, *PRETTY_OPTIONS))
 
 
+def whole_text(expression: CatalystExpression) -> str:
+    """Return the text by which Spark tells expressions apart in plans, with identities in it."""
+    return str(expression.java.toString())
+
+
 _UNWRITTEN: Final = (
     "KnownFloatingPointNormalized",
     "KnownNotNull",

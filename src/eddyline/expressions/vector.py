@@ -114,6 +114,7 @@ class ErrorCondition(StrEnum):
     CAST_INVALID_INPUT = "CAST_INVALID_INPUT"
     CAST_OVERFLOW = "CAST_OVERFLOW"
     DIVIDE_BY_ZERO = "DIVIDE_BY_ZERO"
+    NO_RESULT = "NO_RESULT"  # our own: Spark computed it elsewhere, and did not say what went wrong
     REMAINDER_BY_ZERO = "REMAINDER_BY_ZERO"
 
 

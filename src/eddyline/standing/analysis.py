@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from pyspark.errors import AnalysisException, ParseException
@@ -14,8 +14,10 @@ from pyspark.sql.types import DataType, StructType
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
 from eddyline.catalyst import Analyst
-from eddyline.errors import NotShareableError
+from eddyline.errors import NotShareableError, StateError
 from eddyline.planner.claim.session_settings import session_settings
+from eddyline.standing.derivation import DerivedColumns, DerivedSource
+from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.markers import PARAMETER, require_columns, with_markers
 from eddyline.standing.query_reading import ReadQuery, read_query
 from eddyline.standing.query_template import QueryTemplate
@@ -39,6 +41,7 @@ class Analysis:
         self.settings = session_settings(spark)
         self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
         self._asking = threading.Lock()
+        self._derived = DerivedColumns(schemas)
 
     @property
     def time_zone(self) -> str:
@@ -78,6 +81,32 @@ class Analysis:
             )
             return self._read(fresh, sql, called, types, keep)
 
+    def know(self, templates: Iterable[QueryTemplate], following: Mapping[str, int]) -> None:
+        """Take the derived columns of a state directory: see :meth:`DerivedColumns.take`."""
+        with self._asking:
+            self._derived.take(templates, following)
+
+    def source(self, column: DerivedColumn, template: QueryTemplate) -> DerivedSource:
+        """Return how a derived column of a template is computed.
+
+        StateError where that cannot be found out any more.
+        """
+        with self._asking:
+            known = self._derived.sources.get(column)
+        if known is not None:
+            return known
+        again = self.read_again(template).template.derived
+        # The text by which it is known may have become another one with a new version of Spark.
+        if [own.type for own in again] != [own.type for own in template.derived]:
+            raise StateError(
+                f"{template.sql} is read otherwise than it was as it was added: drop it and add it "
+                "again"
+            )
+        with self._asking:
+            for own, new in zip(template.derived, again, strict=True):
+                self._derived.sources.setdefault(own, self._derived.sources[new])
+            return self._derived.sources[column]
+
     def read_again(self, template: QueryTemplate) -> ReadQuery:
         """Read the query of a template that was read before, be it in another session."""
         parameters = {name: spark_type(kind) for name, kind in template.parameters}
@@ -98,6 +127,7 @@ class Analysis:
             self._tables,
             types,
             self.settings,
+            self._derived,
             shown=sql,
             keep=keep,
         )

@@ -31,7 +31,7 @@ def meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
     value = Tree.of(output).children[0]
     plain = value.name == "AttributeReference"
     # JSON leaves out some of what an expression does, as when it fails.
-    return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
+    return canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
 
 
 def is_column(meaning: str) -> bool:
@@ -52,11 +52,12 @@ def shown_name(column: str) -> str:
     return re.sub(rf"{PARAMETER}(\w+)\(\)", r":\1", column)
 
 
-def _canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
+def canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
+    """Return an expression as text, with what ``places`` says in place of attributes."""
     if node.name == "AttributeReference":
         identity = node.fields["exprId"]
         number = int(identity["id"]) if isinstance(identity, dict) else -1
         return places.get(number) or str(node.fields["name"])
     fields = {k: v for k, v in node.fields.items() if k not in {"exprId", "qualifier"}}
-    inner = ", ".join(_canonical(child, places) for child in node.children)
+    inner = ", ".join(canonical(child, places) for child in node.children)
     return f"{node.name}{sorted(fields.items(), key=str)}({inner})"

@@ -40,6 +40,7 @@ from eddyline.standing.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
+from eddyline.standing.derivation import Derivation, DerivedColumns
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
@@ -93,6 +94,7 @@ def read_query(
     tables: Collection[str],
     parameters: Mapping[str, types.DataType],
     settings: SessionSettings,
+    derived: DerivedColumns,
     *,
     shown: str,
     keep: int | None,
@@ -100,11 +102,12 @@ def read_query(
     """Analyze a query over streams and tables, and read what it selects, joins and puts out.
 
     In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
-    user wrote it, and ``keep`` what the query has beside. Raises PySpark's own
-    errors for what is no valid query, and NotShareableError for a valid one that cannot stand.
+    user wrote it, and ``keep`` what the query has beside. What Spark has to compute goes into
+    ``derived``. Raises PySpark's own errors for what is no valid query, and NotShareableError for
+    a valid one that cannot stand.
     """
     plan, schema = analyst.optimized(sql)
-    reader = _Reader(analyst, schemas, parameters, settings, keep, frozenset(tables))
+    reader = _Reader(analyst, schemas, parameters, settings, derived, keep, frozenset(tables))
     try:
         reader.take_inputs(plan)
         nodes = aggregate_in(plan)
@@ -125,6 +128,7 @@ class _Reader:
     schemas: Mapping[str, types.StructType]
     parameters: Mapping[str, types.DataType]
     settings: SessionSettings
+    derived: DerivedColumns
     keep: int | None
     tables: frozenset[str]
     inputs: list[str] = field(default_factory=list)
@@ -135,9 +139,11 @@ class _Reader:
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
     calls: StandingTerms = field(init=False)
     shown: ShownParameters = field(init=False)
+    derivation: Derivation = field(init=False)
 
     def __post_init__(self) -> None:
         """Have at hand what knows how functions are called, and which parameters are shown."""
+        self.derivation = Derivation(self.derived, self, self.settings.time_zone)
         self.shown = ShownParameters(self.parameters)
         self.calls = StandingTerms(self.definitions, self.settings, self.parameters)
 
@@ -198,20 +204,23 @@ class _Reader:
             meanings = [meaning(output, names | self.shown.names()) for output in outputs]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
-        template = QueryTemplate(
-            sql,
-            tuple(self.inputs),
-            query,
-            tuple(constants),
-            tuple((name, kind.json()) for name, kind in self.parameters.items()),
-            described(schema, meanings),
-            tables,
-            self.calls.contents.functions,
-            self.settings,
-            used,
-            aggregated,
-            self.shown.shown,
-            self.keep,
+        template = _with_derived(
+            self.derivation,
+            QueryTemplate(
+                sql,
+                tuple(self.inputs),
+                query,
+                tuple(constants),
+                tuple((name, kind.json()) for name, kind in self.parameters.items()),
+                described(schema, meanings),
+                tables,
+                self.calls.contents.functions,
+                self.settings,
+                used,
+                aggregated,
+                self.shown.shown,
+                self.keep,
+            ),
         )
         return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
 
@@ -310,13 +319,30 @@ class _Reader:
         def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
             return self._leaf(tree.at(path))
 
-        expression = translate(
-            tree.node, leaf, ExpressionDetails(tree), time_zone=self.settings.time_zone
-        )
+        def instead(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
+            return self.derivation.derived(tree.at(path))
+
+        refusals = self.derivation.refusals
+        refusals.clear()
+        try:
+            expression = translate(
+                tree.node,
+                leaf,
+                ExpressionDetails(tree),
+                time_zone=self.settings.time_zone,
+                instead=instead,
+            )
+        except DeclinedError as declined:
+            if not refusals:
+                raise
+            raise not_understood(refusals[0]) from declined
         reason = reason_not_to_evaluate(expression)
-        if reason is not None:
+        if reason is None:
+            return expression
+        other = self.derivation.derived(tree)
+        if other is None:
             raise not_understood(reason)
-        return expression
+        return other
 
     def _leaf(self, tree: Tree) -> Expression | None:
         if tree.name != "AttributeReference":
@@ -435,6 +461,14 @@ class _Reader:
             for identity in identities
             if identity not in self.shown.attributes
         ]
+
+
+def _with_derived(derivation: Derivation, template: QueryTemplate) -> QueryTemplate:
+    """Return a template with the derived columns that it asks about."""
+    asked = set(template.used) | {place for edge in template.query.edges for place in edge}
+    for number, columns in enumerate(template.selected):
+        asked |= {(number, column) for column in columns}
+    return replace(template, derived=derivation.among(asked))
 
 
 def _identity(number: int) -> ExpressionId:

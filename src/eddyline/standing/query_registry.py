@@ -130,6 +130,11 @@ class QueryRegistry:
             raise StateError(f"version {version} cannot be read: {error}. {_RESTORE}") from error
         return list(live.running.values())
 
+    def next_columns(self) -> dict[str, int]:
+        """Return for each stream the number after those of all derived columns so far."""
+        with self._changing:
+            return dict(self._live.next_columns)
+
     def numbers(self) -> set[int]:
         """Return the numbers of all queries that there are now, running and paused."""
         with self._changing:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.engine.join_graph import Place
 from eddyline.expressions import Argument, Expression
+from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.engine.aggregation.grouping import Aggregation
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.shared_query import SharedQuery
@@ -123,6 +124,8 @@ class QueryTemplate:
     """Parameters that the outputs are made of."""
     keep: int | None = None
     """How far apart its rows' times may be, beside its windows, in microseconds: see `add`."""
+    derived: tuple[DerivedColumn, ...] = ()
+    """Columns that Spark computes beside those of the streams: they have numbers beyond these."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

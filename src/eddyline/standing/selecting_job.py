@@ -23,6 +23,7 @@ from eddyline.host.classic import classic
 from eddyline.quirks import arrow_columns
 from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
+from eddyline.standing.derived_plans import derived_in, types_with, with_derived
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source
 from eddyline.standing.log.jobs import Job
@@ -72,6 +73,7 @@ class SelectingBatches:
             arrow_type(kind, analysis.time_zone) if can_travel(kind) else None for kind in kinds
         )
         self._readings = Readings(analysis)
+        self._analysis = analysis
         self._time_zone = analysis.time_zone
 
     def results(
@@ -82,6 +84,12 @@ class SelectingBatches:
         self._readings.keep(self._job.inputs, queries)
         used = sorted({column for template in templates for column in template.selected[0]})
         columns = tuple(used or [_narrowest(self._types)])
+        derived = derived_in(self._job.streams[0], templates)
+        types = types_with(
+            self._types, {n: column for n, (column, _) in derived.items()}, self._analysis.time_zone
+        )
+        rows = with_derived(rows, derived, self._analysis)
+        of_columns = dict(enumerate(self._names)) | {n: c.name for n, (c, _) in derived.items()}
         shown = shown_columns(templates)
         work = SelectingWork(
             self._log,
@@ -89,7 +97,7 @@ class SelectingBatches:
             run.version,
             batch,
             run.kept,
-            self._types,
+            types,
             columns,
             self._counts,
             tuple(self._names),
@@ -102,7 +110,7 @@ class SelectingBatches:
         wanted = UserDefinedFunction(
             sent(arrow_columns.by_task(wanted_by(work))), match, "wanted", arrow_columns.BY_TASK
         )
-        matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
+        matches = F.inline(wanted(*[rows[quoted(of_columns[number])] for number in columns]))
         rows_and_matches = rows.select("*", matches)
         if self._samples:
             rows_and_matches = rows_and_matches.withColumn(SAMPLE, _sample(run.kept))

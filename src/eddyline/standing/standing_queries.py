@@ -124,8 +124,10 @@ class StandingQueries:
         # Once it has sampled, what is kept may have lost events, and results go on to say so.
         self._samples = self._registry.samples(now=on_overload == "sample")
         self._columns = OutputColumns((QUERY, SAMPLE) if self._samples else (QUERY,))
-        for query in [*self._registry.running(), *(q for q, _ in self._registry.paused())]:
+        known = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
+        for query in known:
             self._columns.take(query.template)
+        self._analysis.know((query.template for query in known), self._registry.next_columns())
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
         self._introspection = Introspection(self._registry.numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from eddyline.standing.log.change_log import ChangeLog
@@ -51,6 +51,8 @@ class LiveQueries:
         self.paused: dict[int, tuple[StandingQuery, str]] = {}
         """Those that stand still, and why."""
         self.next_number = 0
+        self.next_columns: dict[str, int] = {}
+        """By stream the number after those of all derived columns that queries ever asked about."""
         self.passed_over: dict[int, DamagedFileError] = {}
         """Snapshots that were damaged, by version."""
 
@@ -105,6 +107,7 @@ class LiveQueries:
             tuple(kept_group.group for kept_group in kept.values()),
             tuple(place(query) for query in self.running.values()),
             tuple((place(query), reason) for query, reason in self.paused.values()),
+            dict(self.next_columns),
         )
 
     def copy(self) -> LiveQueries:
@@ -112,6 +115,7 @@ class LiveQueries:
         copied = LiveQueries()
         copied.version, copied.next_number = self.version, self.next_number
         copied.running, copied.paused = dict(self.running), dict(self.paused)
+        copied.next_columns = dict(self.next_columns)
         return copied
 
     def _leap(self, version: int, log: ChangeLog) -> bool:
@@ -156,12 +160,14 @@ class LiveQueries:
         self.running = {place[0]: query(place) for place in snapshot.running}
         self.paused = paused
         self.version, self.next_number = snapshot.version, snapshot.next_number
+        self._take_columns(snapshot.next_columns)
 
     def _take(self, change: Change) -> None:
         match change:
             case Added(group):
                 self.running |= {query.number: query for query in _queries(group)}
                 self.next_number = max(self.next_number, group.first + len(group.names))
+                self._take_columns({c.stream: c.number + 1 for c in group.template.derived})
             case Dropped(numbers):
                 for number in numbers:
                     self.running.pop(number, None)
@@ -175,6 +181,10 @@ class LiveQueries:
                     query, _ = self.paused.pop(number)
                     self.running[new] = replace(query, number=new, look_back=None)
                 self.next_number = max(self.next_number, first + len(numbers))
+
+    def _take_columns(self, following: Mapping[str, int]) -> None:
+        for stream, number in following.items():
+            self.next_columns[stream] = max(self.next_columns.get(stream, 0), number)
 
 
 def _queries(group: QueryGroup) -> Iterator[StandingQuery]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from eddyline.standing.query_template import QueryGroup
@@ -18,7 +18,8 @@ back. A plain tuple: 100,000 are pickled in 0.08 s, and as dataclasses in 0.84."
 class Snapshot:
     """The queries of a version, running and ``paused``, these with the reasons.
 
-    Groups hold nothing of their queries that were dropped.
+    Groups hold nothing of their queries that were dropped. ``next_columns`` has for each stream the
+    number after those of all derived columns so far.
     """
 
     version: int
@@ -26,6 +27,12 @@ class Snapshot:
     groups: tuple[QueryGroup, ...]
     running: tuple[Place, ...]
     paused: tuple[tuple[Place, str], ...]
+    next_columns: Mapping[str, int] = field(default_factory=dict)
+
+    def __setstate__(self, state: list[object]) -> None:
+        """Take what was pickled: before there were derived columns it had a field less."""
+        for name, value in zip(self.__slots__, [*state, {}], strict=False):
+            object.__setattr__(self, name, value)
 
     def packed(self) -> bytes:
         """Return it as bytes; group by group, so that other threads have their turns."""

@@ -46,10 +46,10 @@ class SelectingWork:
     ``batch`` is its number, ``kept`` the part of its rows that is taken, and ``counts`` where they
     say what they did.
 
-    ``types`` are those of all columns of the stream, None for one that cannot travel; of these
-    ``columns`` travel. ``names`` are those of all. ``shown`` are the columns in which parameters
-    of SELECT lists come back. ``remember`` says whether results of functions are kept for further
-    events, ``limits`` what a query may take.
+    ``types`` are those of all columns of the stream and of derived ones, None for one that does not
+    travel; of these ``columns`` do. ``names`` are those of all. ``shown`` are the columns in which
+    parameters of SELECT lists come back. ``remember`` says whether results of functions are kept
+    for further events, ``limits`` what a query may take.
     """
 
     log: str

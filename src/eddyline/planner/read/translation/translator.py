@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from eddyline.blocks.column_types import arrow_type, can_travel
-from eddyline.blocks.decline import not_understood
+from eddyline.blocks.decline import DeclinedError, not_understood
 from eddyline.expressions import Expression, Literal, catalyst_class, fault_of
 from eddyline.expressions.catalyst_classes import NotTranslatedError
 from eddyline.planner.read.translation.literals import UnreadableValueError, literal, text_of
@@ -56,7 +56,12 @@ class Details(Protocol):
 
 
 def translate(
-    node: CatalystNode, leaf: Leaf, details: Details, *, time_zone: str = "UTC"
+    node: CatalystNode,
+    leaf: Leaf,
+    details: Details,
+    *,
+    time_zone: str = "UTC",
+    instead: Leaf | None = None,
 ) -> Expression:
     """Translate a Catalyst expression into one that is evaluated exactly alike.
 
@@ -64,16 +69,24 @@ def translate(
     returns stands for the whole subtree. It must answer for attributes, and must
     not answer for an expression whose value is a collated string. ``details`` is
     asked for what JSON leaves out. ``time_zone`` is the one in the Arrow types of
-    the leaves' timestamps. Raises :class:`~eddyline.blocks.decline.DeclinedError` for
+    the leaves' timestamps. ``instead`` is asked for what stands for a node that cannot be
+    translated, the innermost first. Raises :class:`~eddyline.blocks.decline.DeclinedError` for
     whatever cannot be evaluated exactly.
     """
     try:
-        expression = _Translation(leaf, details, time_zone).of(node, ())
+        expression = _Translation(leaf, details, time_zone, instead).of(node, ())
     except NotTranslatedError as refusal:
         raise not_understood(str(refusal)) from None
     fault = fault_of(expression)
     if fault is not None:
         raise not_understood(fault)
+    return expression
+
+
+def _faultless(expression: Expression) -> Expression:
+    fault = fault_of(expression)
+    if fault is not None:
+        raise NotTranslatedError(fault)
     return expression
 
 
@@ -84,8 +97,20 @@ class _Translation:
     leaf: Leaf
     details: Details
     time_zone: str
+    instead: Leaf | None
 
     def of(self, node: CatalystNode, path: Path) -> Expression:
+        if self.instead is None:
+            return self._of(node, path)
+        try:
+            return _faultless(self._of(node, path))
+        except (NotTranslatedError, DeclinedError):
+            other = self.instead(node, path)
+            if other is None:
+                raise
+            return other
+
+    def _of(self, node: CatalystNode, path: Path) -> Expression:
         if "collate" in str(node.fields.get("dataType", "")):
             raise NotTranslatedError(f"a collated string in {node.name}")
         given = self.leaf(node, path)

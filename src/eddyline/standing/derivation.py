@@ -1,0 +1,206 @@
+"""Derived columns: which there are, and how they are read from the plans of queries.
+
+What Eddyline does not evaluate exactly as Spark does, such as a regular expression or a path in a
+JSON text, Spark computes as a further column of the stream
+(``docs/decisions/0077-spark-computes-what-eddyline-cannot.md``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from pyspark.sql.types import StructType
+
+from eddyline import catalyst
+from eddyline.blocks.column_types import arrow_type, can_travel
+from eddyline.blocks.decline import not_understood
+from eddyline.catalyst import CatalystExpression
+from eddyline.expressions import Argument, Case, Expression, Failure, catalyst_class
+from eddyline.expressions.catalyst_classes import NotTranslatedError
+from eddyline.expressions.vector import ErrorCondition
+from eddyline.planner.read.chains import ExpressionId, Tree
+from eddyline.planner.read.definitions import Definitions
+from eddyline.planner.read.throwing import TreeOperator, may_throw, top_may_throw
+from eddyline.standing.derived_column import DerivedColumn
+from eddyline.standing.described_outputs import canonical, shown_name
+from eddyline.standing.engine.join_conditions import MOST_COLUMNS
+from eddyline.standing.markers import PARAMETER
+from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.shown_parameters import attributes_in
+
+_IDENTITY: Final = re.compile(r"#\d+L?")
+"""What Spark's text of an expression says of identities, which differ from reading to reading."""
+
+
+class DerivedPart(StrEnum):
+    """What a derived column has of an expression."""
+
+    VALUE = "value"  # of one that cannot raise
+    TRIED = "tried"  # its value, NULL where it raises
+    FAILED = "failed"  # whether it raises
+
+
+@dataclass(frozen=True)
+class DerivedSource:
+    """How a derived column is computed: in the JVM, over attributes of its stream.
+
+    ``columns`` are these attributes with the numbers of the stream's columns that they are; ``key``
+    is the expression's own.
+    """
+
+    expression: CatalystExpression
+    columns: tuple[tuple[CatalystExpression, int], ...]
+    part: DerivedPart
+    key: str
+
+
+class DerivedColumns:
+    """The derived columns of a state directory; the holder of it sees that one thread asks.
+
+    An expression that no query asks for any more is forgotten; its number is not given again.
+    """
+
+    def __init__(self, schemas: Mapping[str, StructType]) -> None:
+        """Take the columns of each stream: the further ones are numbered from there on."""
+        self._next = {name: len(schema.fields) for name, schema in schemas.items()}
+        self._known: WeakValueDictionary[tuple[str, str], DerivedColumn] = WeakValueDictionary()
+        self.sources: WeakKeyDictionary[DerivedColumn, DerivedSource] = WeakKeyDictionary()
+        """How those are computed that were read in this session."""
+
+    def take(self, templates: Iterable[QueryTemplate], following: Mapping[str, int]) -> None:
+        """Take what a state directory has; ``following`` are the numbers after all ever given."""
+        for name, number in following.items():
+            self._next[name] = max(self._next.get(name, 0), number)
+        for template in templates:
+            for column in template.derived:
+                self._known.setdefault((column.stream, column.key), column)
+
+    def column(
+        self, stream: str, key: str, kind: str, text: str, source: DerivedSource
+    ) -> DerivedColumn:
+        """Return the column of an expression, a new one where nobody has asked for it yet."""
+        column = self._known.get((stream, key))
+        if column is None:
+            number = self._next[stream]
+            if number >= MOST_COLUMNS:
+                raise not_understood(
+                    f"{text}: more than {MOST_COLUMNS:,} expressions over {stream} that Spark "
+                    "computes have come; begin with another state directory"
+                )
+            self._next[stream] = number + 1
+            column = self._known[stream, key] = DerivedColumn(stream, number, key, kind, text)
+        self.sources.setdefault(column, source)
+        return column
+
+
+class PlacedColumns(Protocol):
+    """What is known of the columns of a plan that is read."""
+
+    inputs: list[str]
+    places: dict[ExpressionId, tuple[int, int]]
+    definitions: Definitions
+    tables: frozenset[str]
+
+
+@dataclass
+class Derivation:
+    """The derived columns of one query as it is read."""
+
+    columns: DerivedColumns
+    plan: PlacedColumns
+    time_zone: str
+    refusals: list[str] = field(default_factory=list)
+    """Why expressions have none, the inner ones first."""
+    _read: dict[tuple[str, int], DerivedColumn] = field(default_factory=dict)
+
+    def derived(self, tree: Tree) -> Expression | None:
+        """Return what stands for an expression over columns of one stream; None where it cannot.
+
+        It cannot for one that calls a Python function or takes a parameter, for one over columns
+        of several streams or of tables, and for one whose values do not travel.
+        """
+        if tree.name in {"AttributeReference", "Literal", "Alias"}:
+            return None
+        names = self._functions_in(tree)
+        if any(not name.startswith(PARAMETER) for name in names):
+            return None  # it is another reason that matters
+        if names:
+            self.refusals.append(_with_parameter(tree, names[0]))
+            return None
+        try:
+            return self._derived(self.plan.definitions.tree_over_base(tree))
+        except NotTranslatedError as refusal:
+            self.refusals.append(str(refusal))
+            return None
+
+    def among(self, used: Iterable[tuple[int, int]]) -> tuple[DerivedColumn, ...]:
+        """Return the derived columns among columns of inputs, in the order of their numbers."""
+        asked = {(self.plan.inputs[number], column) for number, column in used}
+        return tuple(column for place, column in sorted(self._read.items()) if place in asked)
+
+    def _functions_in(self, tree: Tree) -> list[str]:
+        definitions = self.plan.definitions
+        results = map(definitions.results.__getitem__, definitions.results_in(tree))
+        return [str(result.function.node.fields["name"]) for result in results]
+
+    def _derived(self, base: Tree) -> Expression:
+        attributes = {attribute.identity: attribute for attribute in attributes_in(base)}
+        handle, shown = base.handle, shown_name(catalyst.pretty(base.handle))
+        if not attributes or not attributes.keys() <= self.plan.places.keys():
+            raise NotTranslatedError(f"{shown} is about no column of a stream")
+        placed = {identity: self.plan.places[identity] for identity in attributes}
+        number = min(number for number, _ in placed.values())
+        stream, kind = self.plan.inputs[number], catalyst.data_type(handle)
+        if number != max(number for number, _ in placed.values()):
+            raise NotTranslatedError(f"{shown} is about several streams, before they are joined")
+        if stream in self.plan.tables:
+            raise NotTranslatedError(f"{shown} is about a table: make it a column of {stream}")
+        if not can_travel(kind):
+            raise NotTranslatedError(f"{shown} of type {kind.strip(chr(34))}")
+        if not catalyst.is_deterministic(handle) or catalyst.holds_subquery(handle):
+            raise NotTranslatedError(f"{shown} is not the same for the same event")
+        of_stream = tuple((attributes[i].handle, column) for i, (_, column) in placed.items())
+        columns = {identity[0]: str(column) for identity, (_, column) in placed.items()}
+        text = _IDENTITY.sub("", catalyst.whole_text(handle))
+        key = _digest(f"{canonical(base.node, columns)} {catalyst.pretty(handle)} {text}")
+
+        def argument(part: DerivedPart, kind: str) -> Argument:
+            source = DerivedSource(handle, of_stream, part, key)
+            own_key = _digest(f"{part} {kind} {key}")
+            column = self.columns.column(stream, own_key, kind, shown, source)
+            self._read[stream, column.number] = column
+            index = number * MOST_COLUMNS + column.number
+            return Argument(index, arrow_type(kind, self.time_zone))
+
+        if not may_throw(base):
+            return argument(DerivedPart.VALUE, kind)
+        # It is computed for every event, and only later it is known whether a query wants it.
+        value, failed = argument(DerivedPart.TRIED, kind), argument(DerivedPart.FAILED, '"boolean"')
+        condition = next(_conditions(base), ErrorCondition.NO_RESULT)
+        return Case(((failed, Failure(condition, shown, value.type)),), value, value.type)
+
+
+def _with_parameter(tree: Tree, function: str) -> str:
+    return (
+        f"Spark computes {tree.name} once for all queries, and so not with "
+        f"{shown_name(f'{function}()')} in it: add such queries one by one, or compute a column"
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _conditions(tree: Tree) -> Iterator[ErrorCondition]:
+    """Yield what can go wrong as Spark calls it, of the operators that are evaluated first."""
+    for child in tree.children:
+        yield from _conditions(child)
+    condition = catalyst_class(tree.name).condition
+    if condition is not None and top_may_throw(tree):
+        yield condition(TreeOperator(tree))

@@ -1,0 +1,252 @@
+"""Rules with any deterministic expression of Spark: what Eddyline does not evaluate Spark does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from eddyline.errors import NotShareableError
+from eddyline.standing import derived_plans, selecting_job
+from eddyline.standing.standing_queries import StandingQueries
+from tests.standing.feeds import Answers, Feed, Gathered, expected, run_all
+from tests.standing.test_dropped_queries import until
+
+SCHEMA = """id int, message string, payload string, code int, tags array<string>,
+            user struct<ip:string,age:int>, day date, amount decimal(10,2), level string,
+            reading double, labels map<string,string>, time timestamp"""
+
+CONDITIONS = {
+    # logs
+    "regular expression": "message RLIKE 'host[12] '",
+    "and more": "message RLIKE 'host[12] ' AND code > 500",
+    "not like it": "NOT message RLIKE '(?i)ERROR [0-9]*[02468] '",
+    "ilike": "message ILIKE '%HOST3%'",
+    "not ilike": "message NOT ILIKE '%host3%' AND level = 'WARN'",
+    "lower": "lower(message) LIKE '%host4%'",
+    "lower in": "lower(level) IN ('warn', 'error')",
+    "upper": "upper(level) = 'INFO' AND id % 3 = 1",
+    "length": "length(message) > 24",
+    "trim": "trim(level) = 'error'",
+    "substring": "substring(message, 1, 7) = 'error 1'",
+    "concat": "concat(level, ':', code) = 'WARN:500'",
+    "bars": "level || message LIKE 'INFOe%'",
+    "instr": "instr(message, 'host1') > 0",
+    "extract": "regexp_extract(message, 'host([0-9])', 1) = '2'",
+    "replace": "regexp_replace(level, '[AEIOU]', '') = 'NF'",
+    "split": "split(message, ' ')[0] = 'error'",
+    "starts": "startswith(message, 'error 2') OR endswith(message, '9')",
+    "like any": "message LIKE ANY ('%host1%', 'error 7%')",
+    "translate": "translate(level, 'IN', '12') LIKE '12%'",
+    # security
+    "json": "get_json_object(payload, '$.a.b') = '2'",
+    "json number": "CAST(get_json_object(payload, '$.a.b') AS INT) >= 2",
+    "from json": "from_json(payload, 's string').s = 'v1'",
+    "struct": "user.ip = '10.0.0.3' OR user.age > 45",
+    "address": "user.ip RLIKE '^10[.]0[.]0[.][0-3]$'",
+    "contains": "array_contains(tags, 'y')",
+    "size": "size(tags) = 2",
+    "lambda": "exists(tags, tag -> tag LIKE 'x%')",
+    "nested lambda": "size(filter(tags, tag -> exists(tags, other -> other > tag))) > 0",
+    "element": "try_element_at(tags, 1) = 'x'",
+    "map": "labels['zone'] = 'b'",
+    "digest": "md5(level) LIKE 'c%'",
+    "checksum": "crc32(message) % 3 = 0",
+    "distance": "levenshtein(level, 'error') < 5",
+    # sign-ins
+    "hour": "hour(time) BETWEEN 8 AND 9",
+    "night": "hour(time) < 6 OR hour(time) >= 22",
+    "weekday": "dayofweek(day) IN (1, 7)",
+    "year": "year(day) = 2024 AND month(day) = 2",
+    "truncated": "date_trunc('hour', time) = timestamp'2024-05-01 03:00:00'",
+    "difference": "datediff(day, date'2024-01-01') > 90",
+    "formatted": "date_format(time, 'HH:mm') = '05:00'",
+    # fraud and sensors
+    "decimal": "amount % 2 = 0.5",
+    "rounded": "round(amount) = 7",
+    "greatest": "greatest(code, CAST(amount AS INT), 505) = 505",
+    "coalesced": "coalesce(upper(level), 'NONE') = 'NONE'",
+    "case": "CASE WHEN code > 500 THEN lower(level) ELSE upper(level) END = 'info'",
+    "either": "message RLIKE 'host0' OR code = 509 OR user.age = 7",
+    "square": "sqrt(abs(reading)) > 1.2 AND floor(reading) <> 3",
+    "hash": "pmod(hash(level, code), 5) = 1",
+    # Spark would fail without the guard: what comes before decides.
+    "guarded": "code <> 500 AND length(repeat('a', 10 div (code - 500))) > 1",
+    "guarded cast": "message RLIKE '^[0-9]+$' AND CAST(message AS INT) > 3",
+}
+
+
+SELECT = "SELECT id FROM events WHERE {}"
+
+
+def row(n: int) -> tuple[Any, ...]:
+    return (
+        n,
+        None
+        if n % 7 == 0
+        else f"{n}"
+        if n % 11 == 0
+        else f"error {n} from host{n % 5} on {n % 13}",
+        None if n % 9 == 0 else json.dumps({"a": {"b": n % 4}, "s": f"v{n % 3}"}),
+        490 + n % 20,
+        None if n % 5 == 0 else ["x", "y"][: n % 3],
+        None if n % 6 == 0 else (None if n % 10 == 3 else f"10.0.0.{n % 9}", n % 50),
+        dt.date(2024, 1, 1) + dt.timedelta(n),
+        None if n % 8 == 0 else Decimal(n) / 4,
+        [None, "INFO", "WARN", " error "][n % 4],
+        (n % 30 - 15) / 3,
+        {"zone": "abc"[n % 3]} if n % 4 else None,
+        dt.datetime(2024, 5, 1, n % 24, 0, n % 60),  # noqa: DTZ001 - in the session's zone
+    )
+
+
+@pytest.fixture
+def events(spark: SparkSession, tmp_path: Path) -> Feed:
+    return Feed(spark, tmp_path / "events", SCHEMA)
+
+
+def found_by(rows: DataFrame) -> dict[str, set[int]]:
+    """Return the events for which each condition is TRUE, by plain Spark: in one query."""
+    safe = {name: sql for name, sql in CONDITIONS.items() if not name.startswith("guarded")}
+    columns = [f"{sql} AS `{name}`" for name, sql in safe.items()]
+    table = rows.selectExpr("id", *columns).toArrow().to_pylist()
+    found = {name: {row["id"] for row in table if row[name]} for name in safe}
+    for name in CONDITIONS.keys() - safe.keys():
+        found[name] = {row.id for row in rows.where(CONDITIONS[name]).select("id").collect()}
+    return found
+
+
+def test_rules_come_and_go_and_outlive_a_restart(
+    spark: SparkSession,
+    tmp_path: Path,
+    events: Feed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plans: list[list[str]] = []
+    planned = derived_plans.with_derived
+
+    def with_derived(*given: Any) -> Any:  # noqa: ANN401 - as it has them
+        rows = planned(*given)
+        items = rows._jdf.queryExecution().analyzed().projectList()
+        plans.append([items.apply(n).toString() for n in range(items.size())])
+        return rows
+
+    monkeypatch.setattr(selecting_job, "with_derived", with_derived)
+    names = list(CONDITIONS)
+    sql = {name: SELECT.format(CONDITIONS[name]) for name in names}
+    first, later, dropped = names[::2], names[1::2], names[::8]
+    sink = Gathered()
+    streams = {"events": events.stream()}
+    state = tmp_path / "state"
+    events.give([row(n) for n in range(80)])
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        for name in first:
+            queries.add(sql[name], name=name)
+        queries.start(sink, processingTime="0 seconds")
+        until(lambda: queries.progress().batches == 1, queries)
+        queries.drop(*dropped)
+        for name in later:
+            queries.add(sql[name], name=name)
+        events.give([row(n) for n in range(80, 160)])
+        until(lambda: queries.progress().batches == 2, queries)
+        derived = {r.name: r.derived for r in queries.queries().collect()}
+    assert derived["lower in"] == ["lower(level)"]
+    assert derived["and more"] == ["RLIKE(message, host[12] )"]
+    assert derived["guarded cast"] == ["RLIKE(message, ^[0-9]+$)", "CAST(message AS INT)"]
+    events.give([row(n) for n in range(160, 240)])
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.drop("and more")
+        queries.add(sql["and more"], name="once more")
+        run_all(queries, sink)
+        assert all(r.state == "running" for r in queries.queries().collect())
+    # Rules that say the same share a column, which goes with the last of them.
+    assert {"regular expression", "address"} <= {*dropped} <= {*first}
+    assert "and more" in later
+    for pattern, times in ("host[12] ", [1, 1, 1]), ("^10[.]", [1, 0, 0]):
+        assert [sum(pattern in item for item in plan) for plan in plans] == times
+    found = found_by(events.rows())
+    seen = {name: range(240) for name in first} | {name: range(80, 240) for name in later}
+    seen |= {name: range(80) for name in dropped} | {"and more": range(80, 160)}
+    wanted: Answers = {
+        name: Counter((n,) for n in found[name] if n in ids) for name, ids in seen.items()
+    }
+    wanted["once more"] = Counter((n,) for n in found["and more"] if n >= 160)
+    answers = sink.answers()
+    assert {name: rows for name, rows in wanted.items() if rows} == answers
+    assert len(answers) > 45
+
+
+def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
+    spark: SparkSession, tmp_path: Path, events: Feed
+) -> None:
+    events.give([row(n) for n in range(60)])
+    rules = {
+        "fails": "message RLIKE '^[0-9]+$' AND CAST(message || 'x' AS INT) > 0",
+        "fails not": "id < 5 AND CAST(message || 'x' AS INT) > 0 AND level = 'nowhere'",
+        "fails in time": "to_date(message, 'yyyy') > date'2000-01-01'",
+    }
+    values = pd.DataFrame(
+        [(f"{n} host{n}", f"{n % 4}", n, f"host{n}") for n in range(8)],
+        columns=["name", "value", "least", "like"],
+    )
+    template = """SELECT id, :least AS least FROM events WHERE id > :least
+                  AND get_json_object(payload, '$.a.b') = :value AND lower(message) LIKE :like"""
+    sink = Gathered()
+    with StandingQueries(
+        spark, streams={"events": events.stream()}, state=tmp_path / "state"
+    ) as queries:
+        for name, condition in rules.items():
+            queries.add(SELECT.format(condition), name=name)
+        queries.add_many(template.replace(":like", "'%host%'"), values)
+        queries.add("SELECT upper(level) AS level FROM events WHERE user.age = 3", name="upper")
+        with pytest.warns(UserWarning, match="has failed and is paused"):
+            run_all(queries, sink)
+        states = {r.name: (r.state, r.reason, r.derived) for r in queries.queries().collect()}
+    asked = {
+        str(row.name): template.replace(":like", "'%host%'")
+        .replace(":least", str(row.least))
+        .replace(":value", repr(row.value))
+        for row in values.itertuples(index=False)
+    }
+    asked["upper"] = "SELECT upper(level) AS level FROM events WHERE user.age = 3"
+    assert sink.answers() == expected(spark, {"events": events.rows()}, asked)
+    assert states["fails not"][0] == states["0 host0"][0] == "running"
+    assert sorted(states["0 host0"][2]) == ["get_json_object(payload, $.a.b)", "lower(message)"]
+    state, reason, _ = states["fails"]
+    assert state == "paused"
+    assert "CAST_INVALID_INPUT" in reason
+    assert states["fails in time"][1].startswith("ArithmeticFailure: [CANNOT_PARSE_TIMESTAMP]")
+
+
+REFUSED = {
+    "SELECT id FROM events WHERE rand() > 0.5": "not deterministic",
+    "SELECT id FROM events WHERE message RLIKE :like": "once for all queries",
+    "SELECT id FROM events WHERE lower(message) = lower(:like)": "once for all queries",
+    "SELECT e.id FROM events e JOIN other o ON e.id = o.id AND (e.level || o.level) RLIKE 'x'": (
+        "about several streams"
+    ),
+    "SELECT e.id FROM events e JOIN names n ON e.id = n.id WHERE n.name RLIKE 'x'": (
+        "make it a column of names"
+    ),
+}
+
+
+def test_what_spark_cannot_compute_is_refused_with_a_remedy(
+    spark: SparkSession, tmp_path: Path, events: Feed
+) -> None:
+    names = spark.createDataFrame([(1, "a")], "id int, name string")
+    streams = {"events": events.stream(), "other": events.stream()}
+    with StandingQueries(
+        spark, streams=streams, tables={"names": names}, state=tmp_path / "state"
+    ) as queries:
+        for sql, reason in REFUSED.items():
+            rows = pd.DataFrame({"name": ["q"], "like": ["x"]})
+            with pytest.raises(NotShareableError, match=reason):
+                queries.add_many(sql, rows, keep="forever" if " JOIN " in sql else None)
