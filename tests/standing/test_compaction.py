@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import StructType
 
 from eddyline.errors import StateError
+from eddyline.standing.derivation import DerivedColumns
+from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.changes import Added
 from eddyline.standing.log.files import DamagedFileError, write_new
@@ -345,3 +351,50 @@ def test_files_written_by_another_version(tmp_path: Path) -> None:
         write_new(tmp_path / f"{number:010}.snapshot", content)
         with pytest.raises(DamagedFileError, match="another version of Eddyline"):
             log.read_snapshot(number)
+
+
+def test_what_was_written_before_there_were_derived_columns_is_read(tmp_path: Path) -> None:
+    snapshot = LiveQueries().snapshot()
+    state: Any = snapshot.__getstate__()  # a list, as dataclasses have it
+    *before, following = state
+    assert following == {}
+    read = object.__new__(Snapshot)
+    read.__setstate__(list(before))
+    assert read == snapshot
+    template = copy.copy(TEMPLATE)
+    del template.__dict__["derived"]  # as it was pickled
+    log = ChangeLog(tmp_path)
+    log.create()
+    log.append(1, (Added(replace(group("q"), template=template)),))
+    live = LiveQueries()
+    live.go_to(1, log)
+    assert [query.template.derived for query in live.running.values()] == [()]
+    assert live.next_columns == {}
+
+
+def test_the_numbers_of_derived_columns_are_not_given_again(tmp_path: Path) -> None:
+    def asking(name: str, number: int) -> QueryGroup:
+        column = DerivedColumn("events", number, f"key {number}", '"string"', "lower(text)")
+        return replace(group(name), template=replace(TEMPLATE, derived=(column,)))
+
+    schemas = {"events": StructType.fromJson(json.loads(SCHEMAS["events"]))}
+    registry = QueryRegistry(tmp_path, SCHEMAS, every=2)
+    registry.add(asking("one", 5))
+    registry.add(asking("two", 7))
+    registry.drop(["two"])
+    for number in range(4):
+        registry.add(group(f"q{number}"))
+    settled(registry)
+    registry.close()
+    registry = QueryRegistry(tmp_path, SCHEMAS, every=2)
+    assert registry.log.snapshots()
+    columns = DerivedColumns(schemas)
+    queries = registry.running()
+    columns.take((query.template for query in queries), registry.next_columns())
+    source: Any = None
+    numbers = [
+        columns.column("events", key, '"string"', "lower(text)", source).number
+        for key in ("key 5", "key 7", "key 9", "key 9")
+    ]
+    registry.close()
+    assert numbers == [5, 8, 9, 10]  # what nobody asks for is forgotten at once

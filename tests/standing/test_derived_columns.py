@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.errors import NotShareableError
-from eddyline.standing import derived_plans, selecting_job
+from eddyline.standing.derived_plans import DerivedPlans
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Answers, Feed, Gathered, expected, run_all
 from tests.standing.test_dropped_queries import until
@@ -130,15 +130,15 @@ def test_rules_come_and_go_and_outlive_a_restart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plans: list[list[str]] = []
-    planned = derived_plans.with_derived
+    planned = DerivedPlans.over
 
-    def with_derived(*given: Any) -> Any:  # noqa: ANN401 - as it has them
+    def over(*given: Any) -> Any:  # noqa: ANN401 - as it has them
         rows = planned(*given)
         items = rows._jdf.queryExecution().analyzed().projectList()
         plans.append([items.apply(n).toString() for n in range(items.size())])
         return rows
 
-    monkeypatch.setattr(selecting_job, "with_derived", with_derived)
+    monkeypatch.setattr(DerivedPlans, "over", over)
     names = list(CONDITIONS)
     sql = {name: SELECT.format(CONDITIONS[name]) for name in names}
     first, later, dropped = names[::2], names[1::2], names[::8]
@@ -250,3 +250,73 @@ def test_what_spark_cannot_compute_is_refused_with_a_remedy(
             rows = pd.DataFrame({"name": ["q"], "like": ["x"]})
             with pytest.raises(NotShareableError, match=reason):
                 queries.add_many(sql, rows, keep="forever" if " JOIN " in sql else None)
+
+
+AGGREGATES = {
+    "by level": """SELECT window.start, lower(level) AS level, count(*) AS n FROM events
+                   GROUP BY window(time, '1 hour'), lower(level)""",
+    "by host": """SELECT window.start, regexp_extract(message, 'host([0-9])', 1) AS host,
+                  sum(CAST(get_json_object(payload, '$.a.b') AS INT)) AS total,
+                  count(*) FILTER (WHERE array_contains(tags, 'x')) AS tagged FROM events
+                  WHERE message RLIKE 'host'
+                  GROUP BY window(time, '1 hour'), regexp_extract(message, 'host([0-9])', 1)
+                  HAVING count(*) > 2""",
+}
+LATER_AGGREGATES = {
+    "by weekday": """SELECT window.start, dayofweek(day) AS weekday, count(*) AS n FROM events
+                     WHERE message ILIKE '%HOST%' GROUP BY window(time, '1 hour'), dayofweek(day)"""
+}
+JOIN = """SELECT e.id AS one, o.id AS two FROM events e JOIN others o
+          ON lower(e.level) = lower(o.level) AND {}
+          AND o.time BETWEEN e.time - INTERVAL 10 MINUTES AND e.time"""
+JOINS = {"joined": JOIN.format("e.message RLIKE 'host[12]'")}
+LATER_JOINS = {
+    "joined later": JOIN.format("length(upper(e.message)) + size(o.tags) > 20 AND hour(o.time) > 0")
+}
+
+
+def test_plans_with_state_are_made_anew_for_further_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feeds = {
+        name: Feed(spark, tmp_path / f"timed {name}", SCHEMA, ("time", "1 minute"))
+        for name in ("events", "others")
+    }
+
+    def give(hour: int) -> None:
+        for shift, feed in enumerate(feeds.values()):
+            rows = [row(n + 7 * shift) for n in range(40 * hour, 40 * hour + 40)]
+            at = dt.datetime(2024, 5, 1, hour)  # noqa: DTZ001 - in the session's zone
+            feed.give([(*r[:-1], at + dt.timedelta(minutes=n)) for n, r in enumerate(rows)])
+
+    def taken(rows: int) -> None:
+        until(lambda: queries.progress().rows_in == rows, queries)
+
+    streams = {name: feed.stream() for name, feed in feeds.items()}
+    state, sink = tmp_path / "state", Gathered()
+    give(0)
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        for name, sql in (AGGREGATES | JOINS).items():
+            queries.add(sql, name=name)
+        queries.start(sink, processingTime="0 seconds")
+        taken(120)
+        jobs = {name: job.query.id for name, job in queries._jobs.items()}
+        for name, sql in (LATER_AGGREGATES | LATER_JOINS).items():
+            queries.add(sql, name=name)
+        give(1)
+        taken(240)
+        assert {name: job.query.id for name, job in queries._jobs.items()} == jobs
+        assert queries.await_termination(0.1) is False
+    give(3)
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        run_all(queries, sink)
+    whole = {name: feed.rows() for name, feed in feeds.items()}
+    wanted = expected(spark, whole, JOINS)
+    wanted |= expected(
+        spark, {name: feed.rows([1, 2]) for name, feed in feeds.items()}, LATER_JOINS
+    )
+    # The window of the last hour is open.
+    wanted |= expected(spark, {"events": feeds["events"].rows([0, 1])}, AGGREGATES)
+    wanted |= expected(spark, {"events": feeds["events"].rows([1])}, LATER_AGGREGATES)
+    assert sink.answers() == wanted
+    assert wanted.keys() == {*AGGREGATES, *LATER_AGGREGATES, *JOINS, *LATER_JOINS}

@@ -214,7 +214,6 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path, trades: Feed, quot
     with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
         for sql, message in {
             "SELECT t.price FROM trades t, quotes q WHERE t.price > q.price": "joined by equal",
-            BOTH + "t.sent < q.sent + INTERVAL 5 SECONDS": "no event time",
             BOTH + "hash(t.symbol, q.symbol) > 3": "hash",
         }.items():
             with pytest.raises(NotShareableError, match=message):

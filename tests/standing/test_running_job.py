@@ -90,7 +90,7 @@ def job_over(
     running = RunningJob(spark, registry, some, job, some, some, some, some)  # type: ignore[arg-type]  # enough of one
     if begun:
         running._begun.set()
-    running.start(stream, 1, {})  # type: ignore[arg-type]  # likewise
+    running.start(lambda: stream, 1, {})  # type: ignore[arg-type,return-value]  # likewise
     yield running
     for query in stream.queries:
         query.ended.set()

@@ -202,6 +202,23 @@ def always_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
     return java_class(EXPRESSIONS + "GreaterThanOrEqual")(number, long_literal(0))
 
 
+def set_apart(value: CatalystExpression) -> CatalystExpression:
+    """Return a value such that nothing in it is computed elsewhere, be it in a stream's plan.
+
+    Spark computes what several expressions have in common once, but in no branch that is not taken
+    for certain.
+    """
+    return _where(_any_partition_in(id(jvm())), value)
+
+
+@functools.cache
+def _any_partition_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    number = java_class(EXPRESSIONS + "SparkPartitionID")()
+    kind = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    zero = static(EXPRESSIONS + "Literal", "create")(0, kind)
+    return java_class(EXPRESSIONS + "GreaterThanOrEqual")(number, zero)
+
+
 def no_bytes() -> CatalystExpression:
     """Return a NULL of the type of bytes."""
     kind = static("org.apache.spark.sql.types.DataTypes", "BinaryType")

@@ -80,6 +80,8 @@ def windowed(tree: Tree) -> Windowed | None:
     plus = next(node for node in _nodes(end) if node.name == "Add")
     first = since.children[1] if since.name == "Subtract" else None
     time = next(node for node in _nodes(start) if node.name == "AttributeReference")
+    if time.parent is None or time.parent.name != "PreciseTimestampConversion":
+        raise not_understood("windows of a computed time: make it a column with a watermark")
     window = TimeWindow(
         _number(plus.children[1]), _number(slide), 0 if first is None else _number(first)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
@@ -28,6 +29,12 @@ from eddyline.host.classic import classic
 from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.quirks.numbered_partitions import repartitioned
 from eddyline.standing.analysis import Analysis
+from eddyline.standing.derived_plans import (
+    DerivedByNumber,
+    DerivedPlans,
+    derived_in,
+    types_with,
+)
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import (
     Source,
@@ -41,6 +48,7 @@ from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
 from eddyline.standing.outputs import BatchResults, Readings, quoted, results, shown_columns
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.cell import RESULTS, Cell
 from eddyline.standing.tasks.counts import CountsByBatch
 from eddyline.standing.tasks.dealing import Dealing
@@ -78,6 +86,8 @@ class JoiningBatches:
         self._counts = counts
         self._job = job
         self._schemas = [schemas[name] for name in job.inputs]
+        self._analysis = analysis
+        self._derived: list[DerivedByNumber] = [{} for _ in job.streams]  # as the plan has them
         self._streams = JoinedStreams(
             log,
             job,
@@ -95,9 +105,36 @@ class JoiningBatches:
         )
         self._readings = Readings(analysis)
         self._time_zone = analysis.time_zone
+        self._own_types = self._streams.types
+        self._had: Sequence[StandingQuery] | None = None
 
-    def streaming(self, streams: Mapping[str, DataFrame]) -> DataFrame:
-        """Return the stream of what the cells put out."""
+    def lacks(self, queries: Sequence[StandingQuery]) -> bool:
+        """Tell whether queries ask about derived columns that the stream's plan does not compute.
+
+        Takes a microsecond a query where the list is another one than the last time.
+        """
+        if queries is self._had:
+            return False
+        templates = {id(query.template): query.template for query in queries}.values()
+        for name, known in zip(self._job.streams, self._derived, strict=True):
+            if not derived_in(name, templates).keys() <= known.keys():
+                return True
+        self._had = queries
+        return False
+
+    def streaming(
+        self, streams: Mapping[str, DataFrame], templates: Sequence[QueryTemplate]
+    ) -> DataFrame:
+        """Return the stream of what the cells put out.
+
+        With the derived columns that ``templates`` ask about.
+        """
+        self._derived = [derived_in(name, templates) for name in self._job.streams]
+        types = list(self._own_types)
+        for number, derived in enumerate(self._derived):
+            of_stream = {n: column for n, (column, _) in derived.items()}
+            types[number] = types_with(types[number], of_stream, self._time_zone)
+        self._streams = replace(self._streams, types=tuple(types))
         cells = self._streams.cells
         schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
         parts = []
@@ -106,9 +143,11 @@ class JoiningBatches:
                 place for place, kind in enumerate(self._streams.types[number]) if kind is not None
             )
             dealing = Dealing(self._streams, number, columns, len(cells), self._counts)
-            travelling = streams[name].select(
-                *[F.col(quoted(self._schemas[number].fields[place].name)) for place in columns]
-            )
+            derived = self._derived[number]
+            names = dict(enumerate(self._schemas[number].names))
+            names |= {n: column.name for n, (column, _) in derived.items()}
+            rows = DerivedPlans(self._analysis).over(classic(streams[name]), derived)
+            travelling = rows.select(*[F.col(quoted(names[place])) for place in columns])
             parts.append(travelling.mapInArrow(sent(dealing), schema))
         every = reduce(DataFrame.unionAll, parts)
         labels = F.array(*map(F.lit, cells))

@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from pyspark.accumulators import Accumulator
 from pyspark.errors import StreamingQueryException
@@ -110,6 +110,9 @@ class RunningJob:
         self._begun = threading.Event()
         self._beginning = threading.Lock()
         self._beginnings = 0
+        self._plan: Callable[[], DataFrame] | None = None
+        self._trigger: Mapping[str, object] = {}
+        self._failure: Exception | None = None  # to go on with another plan
         self._writer: DataStreamWriter | None = None
         self._cells = 0
         self._query: StreamingQuery | None = None
@@ -124,23 +127,50 @@ class RunningJob:
             raise RuntimeError("the job is not started")
         return self._query
 
-    def start(self, rows: DataFrame, cells: int, trigger: Mapping[str, object]) -> None:
-        """Begin with the micro-batches of a stream."""
+    def start(
+        self, plan: Callable[[], DataFrame], cells: int, trigger: Mapping[str, object]
+    ) -> None:
+        """Begin with the micro-batches of a stream, which ``plan`` gives.
+
+        It is asked again where queries need what the stream's plan does not compute.
+        """
+        self._plan, self._cells, self._trigger = plan, cells, trigger
+        if self.job.keeps_state:
+            catalyst.leave_out_planning_steps()
+        with self._beginning:
+            self._begin_as_planned()
+
+    def _begin_as_planned(self) -> None:
+        if self._plan is None:
+            raise RuntimeError("the job is not started")
         directory = self._registry.job_directory(self.job.name)
         writer = (
-            rows.writeStream.foreachBatch(self._run)
+            self._plan()
+            .writeStream.foreachBatch(self._run)
             .queryName(f"eddyline {self.job.name}")
             .option("checkpointLocation", str(directory / "checkpoint"))
         )
-        if trigger:
-            writer = writer.trigger(**trigger)  # type: ignore[call-overload]  # Spark checks it
-        if self.job.keeps_state:
-            catalyst.leave_out_planning_steps()
-        self._writer, self._cells = writer, cells
+        if self._trigger:
+            writer = writer.trigger(**self._trigger)  # type: ignore[call-overload]  # Spark checks
+        self._writer = writer
         self._begin()
         if self.job.keeps_state:
             name = f"eddyline-begin-{self.job.name}"
             threading.Thread(target=self._see_it_begin, name=name, daemon=True).start()
+
+    def _begin_anew(self, left: list[StreamingQuery]) -> None:
+        """Go on with another plan; tell the batch that takes one which query is ``left``."""
+        with self._beginning:
+            if self._stopping.is_set():
+                return
+            left.append(self.query)
+            self.query.stop()
+            self._begun.clear()
+            self._beginnings = 0
+            try:
+                self._begin_as_planned()
+            except Exception as error:  # noqa: BLE001 - whatever it is, who waits is told
+                self._failure = error
 
     def _begin(self) -> None:
         if self._writer is None:
@@ -185,7 +215,11 @@ class RunningJob:
                 if not self._begins_again(query):
                     raise
             else:
-                return ended is not False
+                with self._beginning:
+                    if self._failure is not None:
+                        raise self._failure
+                    if ended is False or self._query is query:
+                        return ended is not False
 
     def wait_until_begun(self) -> None:
         """Wait until the first batch is planned, or there is nothing to plan.
@@ -221,17 +255,33 @@ class RunningJob:
                 time.sleep(_GLANCE)
             raise JobStoppedError
         try:
-            self._work(rows, batch)
+            is_done = self._work(rows, batch)
         finally:
             self._at_work.release()
+        if not is_done:
+            self._leave_to_another()
 
-    def _work(self, rows: DataFrame, batch: int) -> None:
+    def _leave_to_another(self) -> NoReturn:
+        """End a batch that takes another plan: it is run again by the query that has it."""
+        left: list[StreamingQuery] = []
+        name = f"eddyline-begin-{self.job.name}"
+        threading.Thread(target=self._begin_anew, args=(left,), name=name, daemon=True).start()
+        while True:
+            query = left[0] if left else self._query if self._stopping.is_set() else None
+            if query is not None and not query.isActive:
+                raise JobStoppedError
+            time.sleep(_GLANCE)
+
+    def _work(self, rows: DataFrame, batch: int) -> bool:
+        """Work a batch; return False where it takes another plan."""
         started, clock = time.time(), time.perf_counter()
         run = self._registry.begin(self.job.name, batch, self._overload.kept)
         wake = int(run.version != self._woken)
         for key, value in ((VERSION, run.version), (SAMPLE, run.kept), (WAKE, wake)):
             self._spark.sparkContext.setLocalProperty(key, str(value))
         queries = self.queries_at(run.version)
+        if self._batches.lacks(queries):
+            return False
         counts, results = Counts(), None
         if queries:
             results = self._batches.results(classic(rows), queries, run, batch)
@@ -257,6 +307,7 @@ class RunningJob:
             self.job.name, batch, run.version, len(queries), started, elapsed, counts, run.kept
         )
         self._note(record, queries)
+        return True
 
     def _explain(
         self, failing: FailingOutputs, queries: Sequence[StandingQuery], counts: Counts

@@ -23,7 +23,7 @@ from eddyline.host.classic import classic
 from eddyline.quirks import arrow_columns
 from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
-from eddyline.standing.derived_plans import derived_in, types_with, with_derived
+from eddyline.standing.derived_plans import DerivedPlans, derived_in, types_with
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source
 from eddyline.standing.log.jobs import Job
@@ -73,8 +73,12 @@ class SelectingBatches:
             arrow_type(kind, analysis.time_zone) if can_travel(kind) else None for kind in kinds
         )
         self._readings = Readings(analysis)
-        self._analysis = analysis
+        self._derived = DerivedPlans(analysis)
         self._time_zone = analysis.time_zone
+
+    def lacks(self, queries: Sequence[StandingQuery]) -> bool:  # noqa: ARG002 - as for joins
+        """Return False: the derived columns are in the plan of each batch."""
+        return False
 
     def results(
         self, rows: ClassicDataFrame, queries: Sequence[StandingQuery], run: BatchRun, batch: int
@@ -86,9 +90,9 @@ class SelectingBatches:
         columns = tuple(used or [_narrowest(self._types)])
         derived = derived_in(self._job.streams[0], templates)
         types = types_with(
-            self._types, {n: column for n, (column, _) in derived.items()}, self._analysis.time_zone
+            self._types, {n: column for n, (column, _) in derived.items()}, self._time_zone
         )
-        rows = with_derived(rows, derived, self._analysis)
+        rows = self._derived.over(rows, derived)
         of_columns = dict(enumerate(self._names)) | {n: c.name for n, (c, _) in derived.items()}
         shown = shown_columns(templates)
         work = SelectingWork(
@@ -110,7 +114,7 @@ class SelectingBatches:
         wanted = UserDefinedFunction(
             sent(arrow_columns.by_task(wanted_by(work))), match, "wanted", arrow_columns.BY_TASK
         )
-        matches = F.inline(wanted(*[rows[quoted(of_columns[number])] for number in columns]))
+        matches = F.inline(wanted(*[F.col(quoted(of_columns[number])) for number in columns]))
         rows_and_matches = rows.select("*", matches)
         if self._samples:
             rows_and_matches = rows_and_matches.withColumn(SAMPLE, _sample(run.kept))

@@ -9,7 +9,8 @@ import datetime as dt
 import inspect
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -447,9 +448,20 @@ class StandingQueries:
                 running = self._jobs[job.name] = self._started(job)
                 begins = running if job.keeps_state else begins
 
+    def _streaming(self, job: Job, batches: JoiningBatches) -> DataFrame:
+        """Return what a job's cells put out, with all that its queries may ask about.
+
+        Also queries that are paused, and those of a batch that is perhaps to be run again.
+        """
+        known = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
+        known += self._registry.at(self._registry.batches(job.name).newest())
+        templates = {id(query.template): query.template for query in known}.values()
+        return batches.streaming(self._streams, [t for t in templates if job_of(t) == job])
+
     def _started(self, job: Job) -> RunningJob:
         changes = str(self._registry.log.directory)
         batches: SelectingBatches | JoiningBatches
+        plan: Callable[[], DataFrame]
         if job.keeps_state:
             tables = [self._table_file(name) for name in job.tables]
             cells = cell_labels(self._spark, self._cells)
@@ -465,7 +477,7 @@ class StandingQueries:
                 samples=self._samples,
                 limits=self._limits,
             )
-            rows = batches.streaming(self._streams)
+            plan = partial(self._streaming, job, batches)
         else:
             (name,) = job.streams
             schema = self._schemas[name]
@@ -479,7 +491,7 @@ class StandingQueries:
                 samples=self._samples,
                 limits=self._limits,
             )
-            rows = self._streams[name]
+            plan = partial(self._streams.__getitem__, name)
         running = RunningJob(
             self._spark,
             self._registry,
@@ -491,5 +503,5 @@ class StandingQueries:
             self._note,
             self._limits,
         )
-        running.start(rows, self._cells, self._trigger)
+        running.start(plan, self._cells, self._trigger)
         return running

@@ -255,6 +255,8 @@ class Cell:
         batch, told = -1, 0
         if self._state.applied.exists():
             batch, told = map(int, self._state.applied.get() or ())
+        if engine is not None and engine.queries.types != self._streams.types:
+            engine = None  # of a plan with other derived columns
         if (
             engine is not None
             and engine.batch == batch

@@ -115,6 +115,11 @@ class WantedRows:
         return self._live.version
 
     @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of the stream that travel; derived ones come with a new plan."""
+        return self._dealing.columns
+
+    @property
     def windows(self) -> list[TimeWindow]:
         """The windows that queries aggregate in, each once."""
         aggregated = [template.aggregated for template in self._live.templates]
@@ -208,7 +213,7 @@ _WANTED: dict[tuple[str, str, int], WantedRows] = {}
 def _wanted_in(dealing: Dealing, version: int) -> WantedRows:
     key = dealing.streams.log, dealing.streams.job.name, dealing.stream
     wanted = _WANTED.pop(key, None)  # what fails half-way is not to be used again
-    if wanted is None or wanted.version > version:
+    if wanted is None or wanted.version > version or wanted.columns != dealing.columns:
         wanted = WantedRows(dealing)
     wanted.go_to(version)
     _WANTED[key] = wanted

@@ -121,6 +121,11 @@ class JoiningQueries:
         self.aggregated = AggregatedResults(streams.job.inputs, self._failed)
 
     @property
+    def types(self) -> tuple[tuple[pa.DataType | None, ...], ...]:
+        """The types of all columns that the rows of each stream may have."""
+        return self._streams.types
+
+    @property
     def next_number(self) -> int:
         """The number of the first query that has not come yet."""
         return self._live.next_number
