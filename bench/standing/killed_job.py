@@ -48,6 +48,15 @@ RAISING = (
 )
 """Queries that are paused sooner or later, by an event or a group that makes them divide by 0."""
 
+DERIVED = "WHERE sha2(concat({0}symbol, {0}volume, {1}), 256) < 'a' AND"
+"""What Spark computes as a column of its own, so that plans with state are made anew."""
+
+DERIVED_COLUMNS = 12
+"""Different ones that may come."""
+
+DERIVING = 0.2
+"""The part of the queries that have one."""
+
 WATERMARK = 60
 """Seconds by which events may be late; those of a micro-batch are of one minute."""
 
@@ -64,7 +73,11 @@ def query(chance: random.Random) -> str:
     """Return a query: a selection, a join or an aggregate; in one of three cases it may raise."""
     kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, JOIN, AGGREGATE]
     text = chance.choice(kinds)
-    return text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
+    asked = text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
+    if chance.random() < DERIVING:
+        stream = "t." if "trades t" in text else ""
+        asked = asked.replace("WHERE", DERIVED.format(stream, chance.randrange(DERIVED_COLUMNS)))
+    return asked
 
 
 def come_and_go(queries: StandingQueries, chance: random.Random) -> None:
