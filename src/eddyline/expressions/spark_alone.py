@@ -47,6 +47,11 @@ _OF_NESTED: Final = (
     "CreateNamedStruct", "GetArrayStructFields", "GetMapValue", "GetStructField", "MapContainsKey",
     "MapEntries", "MapKeys", "MapValues", "Size", "SortArray",
 )  # fmt: skip
+# What a lambda does is below it, and asked about by itself.
+_OVER_LAMBDAS: Final = (
+    "ArrayExists", "ArrayFilter", "ArrayForAll", "ArrayTransform", "LambdaFunction",
+    "NamedLambdaVariable",
+)  # fmt: skip
 # A scalar subquery runs before the first row, guarded or not.
 _OTHERS: Final = (
     "Murmur3Hash", "NamedArgumentExpression", "ScalarSubquery", "XxHash64",
@@ -112,7 +117,9 @@ def _tried(name: str, condition: ErrorCondition) -> CatalystClass:
 
 
 CATALYST: Final = (
-    *map(CatalystClass, (*_OF_NUMBERS, *_OF_TEXTS, *_OF_TIMES, *_OF_NESTED, *_OTHERS)),
+    *map(
+        CatalystClass, (*_OF_NUMBERS, *_OF_TEXTS, *_OF_TIMES, *_OF_NESTED, *_OVER_LAMBDAS, *_OTHERS)
+    ),
     CatalystClass("Concat", is_strict=yes),
     CatalystClass("Lower", is_strict=yes),
     CatalystClass("Upper", is_strict=yes),

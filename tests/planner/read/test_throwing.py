@@ -45,6 +45,10 @@ date_trunc('hour', ts) = ts
 get_json_object(t, '$.a') = 'x'
 nullif(n, 3) = 4
 hash(t) % 10 = 3
+exists(a, x -> x LIKE 'b%' AND x <> t)
+forall(a, x -> x RLIKE '^b')
+size(filter(a, x -> x > t)) > 1
+size(transform(a, x -> upper(x))) = n
 """.strip().splitlines()
 
 THROWING = r"""
@@ -69,6 +73,7 @@ n + 1 > 3
 abs(n) > 2
 element_at(a, n) = 'a'
 to_date(t, 'yyyy') = dt
+exists(a, x -> CAST(x AS int) > 3)
 """.strip().splitlines()
 
 
