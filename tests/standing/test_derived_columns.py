@@ -193,8 +193,12 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
         "fails in time": "to_date(message, 'yyyy') > date'2000-01-01'",
     }
     values = pd.DataFrame(
-        [(f"{n} host{n}", f"{n % 4}", n, f"host{n}") for n in range(8)],
+        [(f"{n} host{n}", f"{n % 4}", n, f"%host{n % 5}%") for n in range(8)],
         columns=["name", "value", "least", "like"],
+    )
+    patterns = pd.DataFrame(
+        [(f"pattern {n}", f"^error\\s[{n % 2}-5]\\d? f'?", n) for n in range(3)],
+        columns=["name", "pattern", "least"],
     )
     template = """SELECT id, :least AS least FROM events WHERE id > :least
                   AND get_json_object(payload, '$.a.b') = :value AND lower(message) LIKE :like"""
@@ -204,20 +208,29 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
     ) as queries:
         for name, condition in rules.items():
             queries.add(SELECT.format(condition), name=name)
-        queries.add_many(template.replace(":like", "'%host%'"), values)
+        queries.add_many(template, values)
+        # Each pattern is a column of its own.
+        queries.add_many(SELECT.format("message RLIKE :pattern AND id > :least"), patterns)
         queries.add("SELECT upper(level) AS level FROM events WHERE user.age = 3", name="upper")
         with pytest.warns(UserWarning, match="has failed and is paused"):
             run_all(queries, sink)
+        assert {r.sql for r in queries.queries().collect() if r.name.startswith("pattern")} == {
+            SELECT.format("message RLIKE :pattern AND id > :least")
+        }
         states = {r.name: (r.state, r.reason, r.derived) for r in queries.queries().collect()}
     asked = {
-        str(row.name): template.replace(":like", "'%host%'")
+        str(row.name): template.replace(":like", f"'{row.like}'")
         .replace(":least", str(row.least))
         .replace(":value", repr(row.value))
         for row in values.itertuples(index=False)
     }
+    for name, pattern, least in patterns.itertuples(index=False):
+        text = str(pattern).replace("\\", "\\\\").replace("'", "\\'")
+        asked[str(name)] = SELECT.format(f"message RLIKE '{text}' AND id > {least}")
     asked["upper"] = "SELECT upper(level) AS level FROM events WHERE user.age = 3"
     assert sink.answers() == expected(spark, {"events": events.rows()}, asked)
     assert states["fails not"][0] == states["0 host0"][0] == "running"
+    assert states["pattern 0"][2] == states["pattern 2"][2] != states["pattern 1"][2]
     assert sorted(states["0 host0"][2]) == ["get_json_object(payload, $.a.b)", "lower(message)"]
     state, reason, _ = states["fails"]
     assert state == "paused"
@@ -227,8 +240,6 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
 
 REFUSED = {
     "SELECT id FROM events WHERE rand() > 0.5": "not deterministic",
-    "SELECT id FROM events WHERE message RLIKE :like": "once for all queries",
-    "SELECT id FROM events WHERE lower(message) = lower(:like)": "once for all queries",
     "SELECT e.id FROM events e JOIN other o ON e.id = o.id AND (e.level || o.level) RLIKE 'x'": (
         "about several streams"
     ),

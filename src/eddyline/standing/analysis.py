@@ -110,7 +110,7 @@ class Analysis:
     def read_again(self, template: QueryTemplate) -> ReadQuery:
         """Read the query of a template that was read before, be it in another session."""
         parameters = {name: spark_type(kind) for name, kind in template.parameters}
-        return self.read(template.sql, parameters, template.keep)
+        return self.read(template.written or template.sql, parameters, template.keep)
 
     def _read(
         self,

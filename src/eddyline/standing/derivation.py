@@ -117,6 +117,8 @@ class Derivation:
     time_zone: str
     refusals: list[str] = field(default_factory=list)
     """Why expressions have none, the inner ones first."""
+    inside: set[str] = field(default_factory=set)
+    """The parameters in expressions that have none."""
     _read: dict[tuple[str, int], DerivedColumn] = field(default_factory=dict)
 
     def derived(self, tree: Tree) -> Expression | None:
@@ -132,6 +134,7 @@ class Derivation:
             return None  # it is another reason that matters
         if names:
             self.refusals.append(_with_parameter(tree, names[0]))
+            self.inside |= {name.removeprefix(PARAMETER) for name in names}
             return None
         try:
             return self._derived(self.plan.definitions.tree_over_base(tree))
@@ -189,7 +192,7 @@ class Derivation:
 def _with_parameter(tree: Tree, function: str) -> str:
     return (
         f"Spark computes {tree.name} once for all queries, and so not with "
-        f"{shown_name(f'{function}()')} in it: add such queries one by one, or compute a column"
+        f"{shown_name(f'{function}()')} in it"
     )
 
 

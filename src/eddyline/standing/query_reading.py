@@ -50,6 +50,7 @@ from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.shown_parameters import ShownParameters, attributes_in
 from eddyline.standing.standing_terms import StandingTerms
 from eddyline.standing.time_bounds import Sides, event_time, no_farther_apart, time_bound
+from eddyline.standing.written_parameters import ParameterInsideError
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
@@ -117,7 +118,11 @@ def read_query(
             raise not_understood("a query that reads no stream")
         return reader.result(shown, plan, nodes, schema, used)
     except DeclinedError as declined:
-        raise NotShareableError(f"{declined.left_to_spark().why}: {shown}") from declined
+        message = f"{declined.left_to_spark().why}: {shown}"
+        if reader.derivation.refusals and reader.derivation.inside:
+            inside = frozenset(reader.derivation.inside)
+            raise ParameterInsideError(message, inside) from declined
+        raise NotShareableError(message) from declined
 
 
 @dataclass(slots=True)
@@ -324,6 +329,7 @@ class _Reader:
 
         refusals = self.derivation.refusals
         refusals.clear()
+        self.derivation.inside.clear()
         try:
             expression = translate(
                 tree.node,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import threading
 import warnings
@@ -145,23 +146,30 @@ class QueryRegistry:
         with self._changing:
             return name in self._numbers
 
-    def add(self, group: QueryGroup, instead: Sequence[str] = ()) -> None:
+    def add(self, *groups: QueryGroup, instead: Sequence[str] = ()) -> None:
         """Add queries, which get their numbers here; drop others in the same version.
 
         ValueError for a name that is there already, UnknownQueryError for one that is to be
         dropped and is not there.
         """
         with self._changing:
-            taken = [name for name in group.names if name in self._numbers and name not in instead]
+            names = [name for group in groups for name in group.names]
+            taken = [name for name in names if name in self._numbers and name not in instead]
             if taken:
                 raise ValueError(f"there is a query {_listed(taken)} already; replace or drop it")
             dropped = self._numbers_of(instead)
-            numbered = replace(group, first=self._live.next_number)
-            changes: tuple[Change, ...] = (Added(numbered),)
+            firsts = itertools.accumulate(
+                (len(group.names) for group in groups), initial=self._live.next_number
+            )
+            numbered = [
+                replace(group, first=first) for group, first in zip(groups, firsts, strict=False)
+            ]
+            changes: tuple[Change, ...] = tuple(map(Added, numbered))
             self._write((Dropped(dropped), *changes) if dropped else changes)
             for name in instead:
                 del self._numbers[name]
-            self._numbers |= {name: numbered.first + n for n, name in enumerate(group.names)}
+            for group in numbered:
+                self._numbers |= {name: group.first + n for n, name in enumerate(group.names)}
 
     def drop(self, names: Sequence[str]) -> int:
         """Drop queries; return the version without them. UnknownQueryError for a name not there."""

@@ -126,6 +126,8 @@ class QueryTemplate:
     """How far apart its rows' times may be, beside its windows, in microseconds: see `add`."""
     derived: tuple[DerivedColumn, ...] = ()
     """Columns that Spark computes beside those of the streams: they have numbers beyond these."""
+    written: str = ""
+    """The query with values in place of some markers, where it could be read only so."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

@@ -52,6 +52,7 @@ from eddyline.standing.stream_settings import cell_labels, require_protobuf
 from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
 from eddyline.standing.time_bounds import check_bounded
+from eddyline.standing.written_parameters import written_templates
 
 _GLANCE = 0.1
 """Seconds between two looks at whether there is a job by now."""
@@ -346,26 +347,43 @@ class StandingQueries:
     ) -> None:
         self._registry.require_open()
         text(sql, "a query", "SELECT * FROM events")
-        template = self._analysis.read(sql, kinds, keep).template
+        groups = []
+        for template, rows in written_templates(
+            sql,
+            lambda text: self._analysis.read(text, kinds, keep).template,
+            table,
+            kinds,
+            range(len(names)),
+        ):
+            whole = len(rows) == len(names)
+            own_names = names if whole else tuple(names[row] for row in rows)
+            own = table if whole else table.take(pa.array(rows))
+            groups.append(self._checked(QueryGroup(0, own_names, template, own, look_back)))
+        for group in groups:
+            self._columns.take(group.template)
+        self._registry.add(*groups, instead=instead)
+        self._start_jobs([job_of(group.template) for group in groups])
+
+    def _checked(self, group: QueryGroup) -> QueryGroup:
+        """Return a group whose queries can stand; NotShareableError where one of them cannot."""
+        template = group.template
         check_bounded(template, self._schemas)
         job = job_of(template)
-        if look_back is not None and not job.joins:
+        if group.look_back is not None and not job.joins:
             raise NotShareableError(
-                f"of a query that joins no streams nothing is stored to look back at: {sql}"
+                "of a query that joins no streams nothing is stored to look back at: "
+                f"{template.sql}"
             )
         if job.keeps_state:
             require_protobuf()
-        group = QueryGroup(0, names, template, table, look_back)
         try:
             constants_of(group)
         except ConstantError as error:
             raise NotShareableError(
-                f"the parameters of {names[error.position]} give no value: {error.error}"
+                f"the parameters of {group.names[error.position]} give no value: {error.error}"
             ) from error
-        check_shown(template, table)
-        self._columns.take(template)
-        self._registry.add(group, instead)
-        self._start_jobs([job])
+        check_shown(template, group.parameters)
+        return group
 
     def _answer(self, request: Mapping[str, Any]) -> object:
         """Do what another process asks for: see :mod:`eddyline.standing.requests`."""

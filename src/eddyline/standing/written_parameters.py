@@ -1,0 +1,77 @@
+"""Parameters inside of what Spark computes: their values are written into the query.
+
+Spark computes a derived column once for all queries that say the same, so a ``:marker`` in it makes
+as many columns as it has values: ``message RLIKE :pattern`` is a query for each pattern.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.types import DataType
+
+from eddyline.errors import NotShareableError
+from eddyline.standing.markers import with_markers
+from eddyline.standing.query_template import QueryTemplate
+
+
+class ParameterInsideError(NotShareableError):
+    """A parameter is inside of what Spark computes."""
+
+    def __init__(self, message: str, parameters: frozenset[str]) -> None:
+        """Say so, and which it is."""
+        super().__init__(message)
+        self.parameters = parameters
+
+
+class WrittenTemplate(NamedTuple):
+    """A template, and the rows of parameters whose queries it has."""
+
+    template: QueryTemplate
+    rows: tuple[int, ...]
+
+
+def written_templates(
+    sql: str,
+    read: Callable[[str], QueryTemplate],
+    table: pa.Table,
+    kinds: Mapping[str, DataType],
+    rows: Collection[int],
+) -> Iterator[WrittenTemplate]:
+    """Yield templates of a query for rows of parameters: one, unless values have to be written.
+
+    ``read`` analyzes a query, which takes 10 ms for each combination of such values. Raises
+    NotShareableError as it does, and for a value that cannot be written.
+    """
+    try:
+        yield WrittenTemplate(read(sql), tuple(rows))
+    except ParameterInsideError as inside:
+        names = sorted(inside.parameters)
+        by_values: dict[tuple[str, ...], list[int]] = {}
+        for row in rows:
+            values = tuple(_literal(table[n][row].as_py(), kinds[n], inside) for n in names)
+            by_values.setdefault(values, []).append(row)
+        for values, own in by_values.items():
+            texts = dict(zip(names, values, strict=True))
+            text = with_markers(sql, lambda name, texts=texts: texts.get(name, f":{name}"))  # type: ignore[misc]
+            for template, some in written_templates(text, read, table, kinds, own):
+                written = template.written or text
+                yield WrittenTemplate(replace(template, sql=sql, written=written), some)
+
+
+def _literal(value: object, kind: DataType, inside: ParameterInsideError) -> str:
+    """Return a value as SQL, which says the same whatever the session's settings of texts are."""
+    name = kind.simpleString()
+    if value is None:
+        return f"CAST(NULL AS {name})"
+    if not isinstance(value, str | bool | int | float | Decimal | dt.date) or isinstance(
+        value, dt.datetime
+    ):
+        raise inside
+    text = value if isinstance(value, str) else str(value)
+    return f"CAST(CAST(unhex('{text.encode().hex()}') AS STRING) AS {name})"
