@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -82,6 +83,22 @@ CONDITIONS = {
     "guarded cast": "message RLIKE '^[0-9]+$' AND CAST(message AS INT) > 3",
 }
 
+
+def composed(number: int) -> str:
+    """Return a condition made of some of the others, by chance."""
+    chance = random.Random(number)
+    alone = {"regular expression", "and more", "address"}  # of which the plan's text is asked
+    safe = [
+        sql
+        for name, sql in CONDITIONS.items()
+        if name not in alone and not name.startswith(("guarded", "composed"))
+    ]
+    one, two, three = chance.sample(safe, 3)
+    form = chance.choice(["({}) AND NOT ({})", "({}) OR ({})", "NOT (({}) OR ({}))"])
+    return f"{form.format(one, two)} AND coalesce(NOT ({three}), TRUE)"
+
+
+CONDITIONS |= {f"composed {number}": composed(number) for number in range(12)}
 
 SELECT = "SELECT id FROM events WHERE {}"
 
@@ -187,6 +204,7 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
     spark: SparkSession, tmp_path: Path, events: Feed
 ) -> None:
     events.give([row(n) for n in range(60)])
+    spark.udf.register("is_second", lambda text: text is not None and "host2" in text, "boolean")
     rules = {
         "fails": "message RLIKE '^[0-9]+$' AND CAST(message || 'x' AS INT) > 0",
         "fails not": "id < 5 AND CAST(message || 'x' AS INT) > 0 AND level = 'nowhere'",
@@ -211,6 +229,7 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
         queries.add_many(template, values)
         # Each pattern is a column of its own.
         queries.add_many(SELECT.format("message RLIKE :pattern AND id > :least"), patterns)
+        queries.add(SELECT.format(PYTHON), name="python")
         queries.add("SELECT upper(level) AS level FROM events WHERE user.age = 3", name="upper")
         with pytest.warns(UserWarning, match="has failed and is paused"):
             run_all(queries, sink)
@@ -218,6 +237,11 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
             SELECT.format("message RLIKE :pattern AND id > :least")
         }
         states = {r.name: (r.state, r.reason, r.derived) for r in queries.queries().collect()}
+    events.give([row(n) for n in range(60, 120)])
+    with StandingQueries(
+        spark, streams={"events": events.stream()}, state=tmp_path / "state"
+    ) as queries:
+        run_all(queries, sink)  # all is read again from the log
     asked = {
         str(row.name): template.replace(":like", f"'{row.like}'")
         .replace(":least", str(row.least))
@@ -227,6 +251,7 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
     for name, pattern, least in patterns.itertuples(index=False):
         text = str(pattern).replace("\\", "\\\\").replace("'", "\\'")
         asked[str(name)] = SELECT.format(f"message RLIKE '{text}' AND id > {least}")
+    asked["python"] = SELECT.format(PYTHON)
     asked["upper"] = "SELECT upper(level) AS level FROM events WHERE user.age = 3"
     assert sink.answers() == expected(spark, {"events": events.rows()}, asked)
     assert states["fails not"][0] == states["0 host0"][0] == "running"
@@ -237,6 +262,8 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
     assert "CAST_INVALID_INPUT" in reason
     assert states["fails in time"][1].startswith("ArithmeticFailure: [CANNOT_PARSE_TIMESTAMP]")
 
+
+PYTHON = "is_second(lower(message)) AND upper(level) <> 'INFO'"
 
 REFUSED = {
     "SELECT id FROM events WHERE rand() > 0.5": "not deterministic",
