@@ -201,10 +201,11 @@ class JoiningQueries:
         """
         types = self._streams.types[stream]
         place = {name: position for position, name in enumerate(rows.schema.names)}
+        # Rows may be stored with derived columns that nobody asks about any more.
         columns = [
-            rows.column(place[str(number)])
-            if str(number) in place
-            else pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
+            pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
+            if kind is None or str(number) not in place
+            else rows.column(place[str(number)])
             for number, kind in enumerate(types)
         ]
         if self._streams.samples:
