@@ -103,8 +103,10 @@ class Analysis:
                 "again"
             )
         with self._asking:
+            by_key = {new.key: new for new in again}
             for own, new in zip(template.derived, again, strict=True):
-                self._derived.sources.setdefault(own, self._derived.sources[new])
+                source = self._derived.sources[by_key.get(own.key, new)]
+                self._derived.sources.setdefault(own, source)
             return self._derived.sources[column]
 
     def read_again(self, template: QueryTemplate) -> ReadQuery:
