@@ -2,7 +2,7 @@
 
 What Eddyline does not evaluate exactly as Spark does, such as a regular expression or a path in a
 JSON text, Spark computes as a further column of the stream
-(``docs/decisions/0077-spark-computes-what-eddyline-cannot.md``).
+(``docs/decisions/0078-spark-computes-what-eddyline-cannot.md``).
 """
 
 from __future__ import annotations
@@ -170,13 +170,14 @@ class Derivation:
             raise NotTranslatedError(f"{shown} is not the same for the same event")
         of_stream = tuple((attributes[i].handle, column) for i, (_, column) in placed.items())
         columns = {identity[0]: str(column) for identity, (_, column) in placed.items()}
-        text = _IDENTITY.sub("", catalyst.whole_text(handle))
-        key = _digest(f"{canonical(base.node, columns)} {catalyst.pretty(handle)} {text}")
+        whole = _IDENTITY.sub("", catalyst.whole_text(handle))
+        key = _digest(f"{canonical(base.node, columns)} {catalyst.pretty(handle)} {whole}")
 
         def argument(part: DerivedPart, kind: str) -> Argument:
             source = DerivedSource(handle, of_stream, part, key)
             own_key = _digest(f"{part} {kind} {key}")
-            column = self.columns.column(stream, own_key, kind, shown, source)
+            text = "" if part is DerivedPart.FAILED else shown
+            column = self.columns.column(stream, own_key, kind, text, source)
             self._read[stream, column.number] = column
             index = number * MOST_COLUMNS + column.number
             return Argument(index, arrow_type(kind, self.time_zone))

@@ -12,7 +12,7 @@ class DerivedColumn:
     ``number`` is its own among the columns of ``stream``, beyond those that the stream has: no
     other expression ever gets it in a state directory. Queries that say the same, as ``key`` has
     it, share the column. ``type`` is Spark's as JSON, ``text`` is for people: an expression that
-    may raise has two columns, its value and whether it raises, with the same text.
+    may raise has two columns, its value and whether it raises, and the second has no text.
     """
 
     stream: str

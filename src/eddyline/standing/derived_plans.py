@@ -42,6 +42,16 @@ def types_with(
     )
 
 
+def names_with(names: Sequence[str], derived: Iterable[DerivedColumn]) -> tuple[str, ...]:
+    """Return the names of a stream's columns and the texts of derived ones, by number.
+
+    Empty for columns that say nothing to people.
+    """
+    texts = {column.number: column.text for column in derived}
+    further = range(len(names), max(texts, default=-1) + 1)
+    return (*names, *(texts.get(number, "") for number in further))
+
+
 class DerivedPlans:
     """Plans with derived columns, made from batch to batch for mostly the same columns.
 

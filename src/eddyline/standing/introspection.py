@@ -241,7 +241,7 @@ class Introspection:
             "reason": reason,
             "job": job,
             "sql": query.template.sql,
-            "derived": list(dict.fromkeys(column.text for column in query.template.derived)),
+            "derived": [column.text for column in query.template.derived if column.text],
             "keep": keep_text(query.template.keep),
             "parameters": json.dumps(values, default=str) if values else None,
             "rows_in": totals.rows_in - before,

@@ -33,6 +33,7 @@ from eddyline.standing.derived_plans import (
     DerivedByNumber,
     DerivedPlans,
     derived_in,
+    names_with,
     types_with,
 )
 from eddyline.standing.log.batch_log import BatchRun
@@ -134,7 +135,10 @@ class JoiningBatches:
         for number, derived in enumerate(self._derived):
             of_stream = {n: column for n, (column, _) in derived.items()}
             types[number] = types_with(types[number], of_stream, self._time_zone)
-        self._streams = replace(self._streams, types=tuple(types))
+        shown = [tuple(schema.names) for schema in self._schemas]
+        for number, derived in enumerate(self._derived):
+            shown[number] = names_with(shown[number], (column for column, _ in derived.values()))
+        self._streams = replace(self._streams, types=tuple(types), names=tuple(shown))
         cells = self._streams.cells
         schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
         parts = []

@@ -23,7 +23,7 @@ from eddyline.host.classic import classic
 from eddyline.quirks import arrow_columns
 from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
-from eddyline.standing.derived_plans import DerivedPlans, derived_in, types_with
+from eddyline.standing.derived_plans import DerivedPlans, derived_in, names_with, types_with
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source
 from eddyline.standing.log.jobs import Job
@@ -104,7 +104,7 @@ class SelectingBatches:
             types,
             columns,
             self._counts,
-            tuple(self._names),
+            names_with(self._names, (column for column, _ in derived.values())),
             tuple((name, returned_type(kind)) for name, kind in shown.items()),
             self._remember,
             self._limits,

@@ -55,6 +55,8 @@ class JoinedStreams:
         for number, value in values.items():
             stream, column = divmod(number, MOST_COLUMNS)
             own = self.names[stream % len(inputs)][column] if self.names else f"column {column}"
+            if not own:  # of a derived column that says whether another has a value
+                continue
             name = f"{inputs[stream % len(inputs)]}.{own}" if len(inputs) > 1 else own
             named[name if name not in named else f"{name} ({len(named)})"] = value
         return named

@@ -169,7 +169,8 @@ class SelectingQueries:
 
     def _failed(self, query: int, error: Exception, event: FailingEvent) -> None:
         if query not in self._errors:
-            values = {self._names[number]: value for number, value in event().items()}
+            named = ((self._names[number], value) for number, value in event().items())
+            values = {name: value for name, value in named if name}
             self._errors[query] = QueryFailure(error_text(error), shown_event(values))
 
     def _take(self, results: SharedResults) -> None:
