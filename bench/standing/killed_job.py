@@ -1,6 +1,6 @@
 """The job that :mod:`bench.standing.kills` kills: standing queries that come and go by chance.
 
-Run as ``python -m bench.standing.killed_job DIRECTORY SEED BATCHES``. It ends by itself when both
+Run as ``python -m bench.standing.killed_job DIRECTORY SEED FILES``. It ends by itself when both
 streams have been read to their end.
 """
 
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import eddyline
+from bench.standing.events_taken import is_at_its_end
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.query_registry import QueryRegistry
@@ -103,8 +104,8 @@ def come_and_go(queries: StandingQueries, chance: random.Random) -> None:
             queries.resume(some)
 
 
-def main(directory: Path, seed: int, batches: int) -> int:
-    """Run the job."""
+def main(directory: Path, seed: int, files: int) -> int:
+    """Run the job over so many files of each stream."""
     spark = eddyline.session(master="local[2, 4]", config={"spark.ui.enabled": "false"})
     streams = {
         name: spark.readStream.schema(SCHEMA)
@@ -127,12 +128,8 @@ def main(directory: Path, seed: int, batches: int) -> int:
     threading.Thread(target=come_and_go, args=(queries, chance), daemon=True).start()
     logs = [BatchLog(state / "jobs" / job / "batches") for job in JOBS]
     # After the last events comes a batch without any, which closes windows.
-    lasts = [batches if job.startswith("aggregate") else batches - 1 for job in JOBS]
-    commits = [
-        state / "jobs" / job / "checkpoint" / "commits" / f"{last}"
-        for job, last in zip(JOBS, lasts, strict=True)
-    ]
-    while not all(path.exists() for path in commits):
+    further = {state / "jobs" / job / "checkpoint": job.startswith("aggregate") for job in JOBS}
+    while not all(is_at_its_end(job, files, more) for job, more in further.items()):
         if queries.await_termination(0.5):
             print("ended before its time", flush=True)
             return 1

@@ -20,15 +20,16 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import eddyline
+from bench.standing.events_taken import events_taken
 from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
@@ -141,33 +142,41 @@ def without_errors(sql: str) -> str:
     return tried.replace(clause, f"{clause} {one} <> {other} AND", 1)
 
 
-def raises(spark: SparkSession, directory: Path, sql: str, batches: Sequence[int]) -> list[int]:
-    """Return the micro-batches on whose trades a selection raises."""
+def raises(spark: SparkSession, directory: Path, sql: str, files: Sequence[int]) -> bool:
+    """Tell whether a selection raises on some of the trades in these files."""
     raising = DIVISION.search(sql)
-    if raising is None or "JOIN" in sql or "GROUP BY" in sql:
-        return []
+    if raising is None or "JOIN" in sql or "GROUP BY" in sql or not files:
+        return False
     one, other = raising.groups()
-    price = re.search(r"price > (\d+)", sql)
-    if price is None:
-        raise ValueError(f"{sql} asks for no price")
-    found = []
-    for batch in batches:
-        trades = spark.read.schema(SCHEMA).parquet(
-            str(directory / "trades" / f"{batch:05}.parquet")
-        )
-        if not trades.where(f"{one} = {other} AND price > {price.group(1)}").isEmpty():
-            found.append(batch)
-    return found
+    asked = re.sub(rf"AND {DIVISION.pattern} < \d+", "", sql.partition("WHERE")[2])
+    return (
+        not events(spark, directory, "trades", files)
+        .where(f"{one} = {other} AND {asked}")
+        .isEmpty()
+    )
 
 
-def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tuple[str, Rows]]:
+def paths(directory: Path, stream: str, files: Iterable[int]) -> list[str]:
+    """Return where files of a stream are."""
+    return [str(directory / stream / f"{file:05}.parquet") for file in files]
+
+
+def events(spark: SparkSession, directory: Path, stream: str, files: Sequence[int]) -> DataFrame:
+    """Return the events in files of a stream."""
+    if not files:
+        return spark.createDataFrame([], SCHEMA)
+    return spark.read.schema(SCHEMA).parquet(*paths(directory, stream, files))
+
+
+def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]:
     """Yield for each query what plain Spark finds in the batches in which it stood."""
     state = directory / "state"
-    logs = {job: BatchLog(state / "jobs" / job / "batches") for job in JOBS}
-    ran = {
-        job: [run.version if (run := log.known(batch)) else 0 for batch in range(batches + 1)]
-        for job, log in logs.items()
-    }
+    taken = {job: events_taken(state / "jobs" / job / "checkpoint") for job in JOBS}
+    ran: dict[str, list[int]] = {}
+    for job, of_job in taken.items():
+        batch_log = BatchLog(state / "jobs" / job / "batches")
+        runs = map(batch_log.known, range(len(of_job)))
+        ran[job] = [run.version if run else 0 for run in runs]
     log = ChangeLog(state / "queries")
     live = LiveQueries()
     stood: dict[int, list[int]] = defaultdict(list)
@@ -177,46 +186,51 @@ def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tup
         live.go_to(version, log)
         for number, query in live.running.items():
             queries[number] = query
-            of_job = ran[job_of(query.template).name]
-            stood[number] += [batch for batch, run in enumerate(of_job) if run == version]
+            versions_run = ran[job_of(query.template).name]
+            stood[number] += [batch for batch, run in enumerate(versions_run) if run == version]
     found: dict[str, Rows] = defaultdict(Counter)
     stopped = 0
     for number, of_query in stood.items():
-        with_events = [batch for batch in of_query if batch < batches]
-        if not with_events:
-            continue
-        for name in ("trades", "quotes"):
-            files = [str(directory / name / f"{batch:05}.parquet") for batch in with_events]
-            spark.read.schema(SCHEMA).parquet(*files).createOrReplaceTempView(name)
         template = queries[number].template
-        failed = raises(spark, directory, template.sql, with_events)
-        stopped += len(failed)
-        if failed and failed[0] != max(of_query):
-            print(f"{queries[number].name}: raised in {failed}, and stood until {max(of_query)}")
+        of_job = taken[job_of(template).name]
+        if not any(of_job[batch][name] for batch in of_query for name in of_job[batch]):
+            continue
+        for name in of_job[0]:
+            files = [file for batch in of_query for file in of_job[batch][name]]
+            events(spark, directory, name, files).createOrReplaceTempView(name)
+        raised = [
+            batch
+            for batch in of_query
+            if raises(spark, directory, template.sql, of_job[batch].get("trades", range(0)))
+        ]
+        stopped += len(raised)
+        if raised and raised[0] != max(of_query):
+            print(f"{queries[number].name}: raised in {raised}, and stood until {max(of_query)}")
             yield f"{queries[number].name} after an error", Counter({("stood",): 1})
-        rows = spark.sql(without_errors(template.sql)).collect()
+        results = spark.sql(without_errors(template.sql)).collect()
         if template.aggregated is not None:
-            closed = watermark(directory, max(of_query))
+            before = of_job[max(of_query)]["trades"].start if of_query else 0
+            closed = watermark(directory, before)
             size = template.aggregated.aggregation.grouping.window.size / 1e6
-            rows = [row for row in rows if row["began"].timestamp() + size <= closed]
-        for row in rows:
+            results = [row for row in results if row["began"].timestamp() + size <= closed]
+        for row in results:
             own = {name: value for name, value in row.asDict().items() if name != "ratio"}
             found[queries[number].name][tuple(own.values())] += 1
     print(f"{stopped} selections were stopped by errors")
     yield from found.items()
 
 
-def watermark(directory: Path, batch: int) -> float:
-    """Return the watermark of a batch of trades, in seconds since 1970: 0 in the first."""
+def watermark(directory: Path, files: int) -> float:
+    """Return the watermark after so many files of trades, in seconds since 1970: 0 after none."""
     times = [
-        pq.read_table(directory / "trades" / f"{before:05}.parquet")["time"].cast(pa.int64())
-        for before in range(batch)
+        pq.read_table(path)["time"].cast(pa.int64())
+        for path in paths(directory, "trades", range(files))
     ]
     latest = max((max(each.to_pylist()) for each in times), default=0) / 1e6
     return max(latest - WATERMARK, 0)
 
 
-def compare(spark: SparkSession, directory: Path, batches: int) -> int:
+def compare(spark: SparkSession, directory: Path) -> int:
     """Compare all queries; print and return how many differ."""
     out = spark.read.option("mergeSchema", "true").parquet(str(directory / "out"))
     columns = {
@@ -229,7 +243,7 @@ def compare(spark: SparkSession, directory: Path, batches: int) -> int:
         kind = next(each for each in columns if row[each] is not None)
         given[row["query"]][tuple(row[name] for name in columns[kind])] += 1
     different = total = results = 0
-    for name, wanted in expected(spark, directory, batches):
+    for name, wanted in expected(spark, directory):
         total += 1
         results += wanted.total()
         found = given.pop(name, Counter())
@@ -262,7 +276,7 @@ def main(arguments: Sequence[str]) -> int:
         kinds = ", ".join(f"{n} of a {what}" for what, n in killed.items())
         print(f"{killed.total()} kills ({kinds}) in {took:.0f} s")
         spark = eddyline.session(config={"spark.ui.enabled": "false"})
-        return 1 if compare(spark, directory, options.batches) else 0
+        return 1 if compare(spark, directory) else 0
 
 
 if __name__ == "__main__":
