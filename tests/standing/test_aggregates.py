@@ -51,6 +51,15 @@ QUERIES = {
     "sectors": """SELECT s.sector, window.end e, sum(t.volume * s.weight) w
                   FROM trades t JOIN sectors s ON t.symbol = s.symbol
                   GROUP BY s.sector, window(t.time, '1 minute')""",
+    "distinct": """SELECT window.start s, symbol, count(DISTINCT volume % 7) n,
+                   sum(DISTINCT volume % 5) v, count(*) rows, avg(DISTINCT volume % 3) a,
+                   count(DISTINCT price) FILTER (WHERE volume > 500) c FROM trades
+                   GROUP BY symbol, window(time, '90 seconds', '45 seconds')
+                   HAVING count(DISTINCT volume % 7) > 2""",
+    "moments": """SELECT window.end e, stddev(volume) d, var_pop(price) p, var_samp(price) AS q,
+                  stddev_pop(volume % 2) h, approx_count_distinct(symbol) n,
+                  array_sort(collect_set(symbol)) AS every FROM trades
+                  WHERE NOT isnan(price) GROUP BY window(time, '40 seconds')""",
     "pairs": """SELECT t.symbol, q.volume FROM trades t JOIN quotes q ON t.symbol = q.symbol
                 AND q.time BETWEEN t.time AND t.time + INTERVAL 10 SECONDS WHERE t.price > 95""",
 }
@@ -200,8 +209,12 @@ def test_an_aggregate_that_fails_stops_one_query(
         ("SELECT count(*) FROM trades", "never ends"),
         ("SELECT symbol, count(*) FROM trades GROUP BY symbol", "never ends"),
         ("SELECT DISTINCT symbol FROM trades", "never ends"),
-        ("SELECT count(DISTINCT price) FROM trades GROUP BY window(time, '1 minute')", "DISTINCT"),
-        ("SELECT stddev(price) FROM trades GROUP BY window(time, '1 minute')", "stddev"),
+        (
+            "SELECT count(DISTINCT price, symbol) FROM trades GROUP BY window(time, '1 minute')",
+            "several columns",
+        ),
+        ("SELECT skewness(price) FROM trades GROUP BY window(time, '1 minute')", "skewness"),
+        ("SELECT stddev(DISTINCT price) FROM trades GROUP BY window(time, '1 minute')", "stddev"),
         (
             """SELECT max(time - TIMESTAMP '2026-01-01') FROM trades
                GROUP BY window(time, '1 minute')""",

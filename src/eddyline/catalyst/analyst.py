@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 from pyspark.sql.udf import UserDefinedFunction
 
 from eddyline.catalyst.gateway import java_class, java_session, static
 from eddyline.catalyst.handles import Plan
+from eddyline.catalyst.pipeline import new_alone
 from eddyline.catalyst.plan_nodes import class_name, rdd_number, read_ahead
 from eddyline.catalyst.rules_at_work import set_rule
 
@@ -26,6 +29,8 @@ _UNREADABLE: Final = tuple(
     )
 )
 """Rules that the optimizer must not apply: what they leave says less of what was asked for."""
+
+_DISTINCT: Final = re.compile(r"\bdistinct\b", re.IGNORECASE)
 
 
 class Analyst:
@@ -68,9 +73,25 @@ class Analyst:
         """
         rows = self._copy.sql(sql)
         schema = StructType.fromJson(json.loads(rows.schema().json()))
-        plan = Plan(rows.queryExecution().optimizedPlan())
+        execution = rows.queryExecution()
+        if _DISTINCT.search(sql):
+            execution = self._with_marks(execution)
+        plan = Plan(execution.optimizedPlan())
         read_ahead(plan)
         return plan, schema
+
+    def _with_marks(self, execution: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+        """Return a plan whose aggregates of distinct values stay the single ones that they are.
+
+        What they are about is in ``KnownNullable`` instead of what says that they are distinct.
+        """
+        try:
+            marks = new_alone("DistinctMarks")
+        except (Py4JError, TypeError):  # nothing can be compiled
+            return execution
+        marked = marks.apply(execution.analyzed())
+        mode = static("org.apache.spark.sql.execution.CommandExecutionMode", "SKIP")()
+        return self._copy.sessionState().executePlan(marked, mode)
 
     def table_of(self, leaf: Plan) -> str | None:
         """Return the name of the table that a leaf of a plan is, None where it is none of them."""

@@ -33,6 +33,7 @@ from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.standing.aggregate_nodes import AggregateNodes, Windowed, windowed
 from eddyline.standing.described_outputs import shown_name
 from eddyline.standing.engine.aggregation.aggregate_functions import (
+    MOMENTS,
     Aggregate,
     AggregateFunction,
     Overflow,
@@ -48,7 +49,19 @@ _FUNCTIONS: Final = {
     "Average": AggregateFunction.AVG,
     "Min": AggregateFunction.MIN,
     "Max": AggregateFunction.MAX,
+    "CollectSet": AggregateFunction.COLLECT_SET,
+    "HyperLogLogPlusPlus": AggregateFunction.COUNT,
+    "StddevSamp": AggregateFunction.STDDEV_SAMP,
+    "StddevPop": AggregateFunction.STDDEV_POP,
+    "VarianceSamp": AggregateFunction.VAR_SAMP,
+    "VariancePop": AggregateFunction.VAR_POP,
 }
+
+_ALWAYS_DISTINCT: Final = {"HyperLogLogPlusPlus"}
+"""Approximate counts, which are exact here: the values are kept in any case."""
+
+_DISTINCT: Final = {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG}
+"""Functions that may be of distinct values; of extremes and sets these are the same."""
 
 _OVERFLOWS: Final = {
     "ANSI": Overflow.FAILS,
@@ -58,6 +71,11 @@ _OVERFLOWS: Final = {
 
 _NO_WINDOW: Final = (
     "an aggregate that never ends: group by window(t, …) of a time t with a watermark"
+)
+
+_KNOWN: Final = (
+    "aggregates are COUNT, SUM and AVG, also DISTINCT, MIN, MAX, count_if, bool_and, bool_or, "
+    "approx_count_distinct, collect_set, and variances and standard deviations"
 )
 
 _BOUNDS: Final = 2
@@ -208,9 +226,7 @@ class AggregateReader:
 
     def _key(self, tree: Tree) -> Expression:
         key = self._over_rows(tree)
-        kind = self._type(tree)
-        if not is_joinable(kind) or pa.types.is_struct(kind):
-            raise not_understood(f"groups by values of type {kind}")
+        _require_groupable(self._type(tree))
         return key
 
     def _type(self, tree: Tree) -> pa.DataType:
@@ -232,24 +248,16 @@ class AggregateReader:
         """Return an aggregate function; DeclinedError for one that is not known."""
         function, *condition = tree.children
         known = _FUNCTIONS.get(function.name)
-        if known is None or tree.node.fields.get("isDistinct"):
-            text = catalyst.pretty(tree.handle)
-            raise not_understood(f"{text}: COUNT, SUM, AVG, MIN and MAX have their like here")
         arguments = function.children
+        asked = bool(tree.node.fields.get("isDistinct")) or _are_marked(arguments)
+        if _are_marked(arguments):
+            arguments = tuple(argument.children[0] for argument in arguments)
+        no_null = function.node.fields.get("nullOnDivideByZero") is False
+        if known is None or (known in MOMENTS and (asked or no_null)):
+            raise not_understood(f"{catalyst.pretty(tree.handle)}: {_KNOWN}")
+        distinct = (asked and known in _DISTINCT) or function.name in _ALWAYS_DISTINCT
         kind = self._type(tree)
-        argument: Expression | None = None
-        if known is not AggregateFunction.COUNT or any(
-            operand.name != "Literal" for operand in arguments
-        ):
-            if len(arguments) != 1:
-                raise not_understood("COUNT of several columns")
-            argument = self._over_rows(arguments[0])
-            if pa.types.is_nested(type_of(argument)):
-                raise not_understood(f"{known.upper()} of values of type {type_of(argument)}")
-            if known in {AggregateFunction.SUM, AggregateFunction.AVG} and not _is_number(argument):
-                raise not_understood(f"{known.upper()} of values of type {type_of(argument)}")
-        elif any(operand.node.fields.get("value") is None for operand in arguments):
-            raise not_understood("COUNT of NULL")
+        argument = self._argument(known, arguments, distinct=distinct)
         if condition:
             counted = argument or Literal(1, pa.int32())
             nothing = Literal(None, type_of(counted))
@@ -258,7 +266,30 @@ class AggregateReader:
         overflow = Overflow.FAILS
         if known in {AggregateFunction.SUM, AggregateFunction.AVG}:
             overflow = _OVERFLOWS[catalyst.aggregate_mode(function.handle)]
-        return Aggregate(known, argument, kind, overflow)
+        return Aggregate(known, argument, kind, overflow, distinct)
+
+    def _argument(
+        self, function: AggregateFunction, arguments: Sequence[Tree], *, distinct: bool
+    ) -> Expression | None:
+        """Return what a function is about; None for a count of rows."""
+        only_rows = function is AggregateFunction.COUNT and not distinct
+        if only_rows and all(operand.name == "Literal" for operand in arguments):
+            if any(operand.node.fields.get("value") is None for operand in arguments):
+                raise not_understood("COUNT of NULL")
+            return None
+        if len(arguments) != 1:
+            raise not_understood(
+                "COUNT of several columns: count what is made of them, such as a || '|' || b"
+            )
+        argument = self._over_rows(arguments[0])
+        kind = type_of(argument)
+        if distinct or function is AggregateFunction.COLLECT_SET:
+            _require_groupable(kind)
+        elif pa.types.is_nested(kind):
+            raise not_understood(f"{function.upper()} of values of type {kind}")
+        if function in {AggregateFunction.SUM, AggregateFunction.AVG} and not _is_number(argument):
+            raise not_understood(f"{function.upper()} of values of type {kind}")
+        return argument
 
     def _over_rows(self, tree: Tree) -> Expression:
         """Return an expression over the rows, without functions and parameters."""
@@ -330,6 +361,16 @@ class AggregateReader:
         if tree.name == "AttributeReference":
             return self._group_columns.get(tree.identity)
         return None
+
+
+def _are_marked(arguments: Sequence[Tree]) -> bool:
+    """Tell whether an aggregate is of distinct values, as its arguments say."""
+    return bool(arguments) and all(argument.name == "KnownNullable" for argument in arguments)
+
+
+def _require_groupable(kind: pa.DataType) -> None:
+    if not is_joinable(kind) or pa.types.is_struct(kind):
+        raise not_understood(f"groups by values of type {kind}")
 
 
 def _is_number(expression: Expression) -> bool:

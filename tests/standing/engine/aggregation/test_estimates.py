@@ -28,7 +28,7 @@ from eddyline.standing.engine.aggregation.estimates import (
     estimated,
     weighted_parts,
 )
-from eddyline.standing.engine.aggregation.shared_aggregate import put_together
+from eddyline.standing.engine.aggregation.merged_parts import put_together
 from tests.properties import examples
 
 LONG, DOUBLE = pa.int64(), pa.float64()

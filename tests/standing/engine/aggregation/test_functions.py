@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import statistics
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +22,7 @@ from eddyline.standing.engine.aggregation.aggregate_functions import (
     parts_of,
     value_of,
 )
-from eddyline.standing.engine.aggregation.shared_aggregate import put_together
+from eddyline.standing.engine.aggregation.merged_parts import put_together
 
 LONG, DOUBLE = pa.int64(), pa.float64()
 MOST = (1 << 63) - 1
@@ -34,9 +35,13 @@ def aggregated(
     result: pa.DataType,
     overflow: Overflow = Overflow.FAILS,
     cut: int = 1,
+    *,
+    distinct: bool = False,
 ) -> Vector:
     """The aggregate of values that come in two parts, which are put together in a second step."""
-    aggregate = Aggregate(AggregateFunction(function), Argument(0, kind), result, overflow)
+    aggregate = Aggregate(
+        AggregateFunction(function), Argument(0, kind), result, overflow, distinct
+    )
     tables = []
     for part in (values[:cut], values[cut:]):
         columns = parts_of(aggregate, pa.array(part, kind), len(part))
@@ -85,6 +90,45 @@ def test_counts_means_and_extremes(values: list[int | None], cut: int) -> None:
     assert value("max", values, kind, kind, cut=cut) == max(known, default=None)
     mean = value("avg", values, kind, DOUBLE, cut=cut)
     assert mean == (sum(known) / len(known) if known else None)
+
+
+@given(st.lists(st.none() | st.integers(-5, 5), min_size=1), st.integers(0, 9))
+def test_distinct_values_are_taken_once(values: list[int | None], cut: int) -> None:
+    known = {v for v in values if v is not None}
+    kind = pa.int32()
+    for function, result, wanted in (
+        ("count", LONG, len(known)),
+        ("sum", LONG, sum(known) if known else None),
+        ("avg", DOUBLE, sum(known) / len(known) if known else None),
+    ):
+        vector = aggregated(function, values, kind, result, cut=cut, distinct=True)
+        assert vector.values.to_pylist() == [wanted]
+    (found,) = aggregated("collect_set", values, kind, pa.list_(kind), cut=cut).values.to_pylist()
+    assert sorted(found) == sorted(known)
+
+
+def test_what_is_one_value_to_spark_is_counted_once() -> None:
+    values = [NAN, -NAN, 0.0, -0.0, None]
+    found = aggregated("count", values, DOUBLE, LONG, cut=2, distinct=True)
+    assert found.values.to_pylist() == [2]
+
+
+@given(
+    st.lists(st.none() | st.floats(-1e6, 1e6), min_size=1),
+    st.integers(0, 9),
+)
+def test_variances_do_not_depend_on_parts(values: list[float | None], cut: int) -> None:
+    known = [v for v in values if v is not None]
+    for function, least, of in (
+        ("var_pop", 1, statistics.pvariance),
+        ("var_samp", 2, statistics.variance),
+        ("stddev_pop", 1, statistics.pstdev),
+        ("stddev_samp", 2, statistics.stdev),
+    ):
+        found = value(function, values, DOUBLE, DOUBLE, cut=cut)
+        wanted = of(known) if len(known) >= least else None
+        scale = max(map(abs, known), default=0.0)
+        assert found == wanted or found == pytest.approx(wanted, rel=1e-6, abs=1e-7 * scale**2)
 
 
 NAN = math.nan

@@ -1,15 +1,15 @@
 """Aggregate functions as sums and extremes, which can be taken part by part.
 
-Each is made of columns that are summed, or whose least or greatest value is kept: of rows, of
-what came of rows before, and of panes alike. From these the value is computed at the end, with
-Spark's meaning.
+Each is made of columns that are summed, whose least or greatest value is kept, or that are sets
+which are united: of rows, of what came of rows before, and of panes alike. From these the value is
+computed at the end, with Spark's meaning.
 """
 
 from __future__ import annotations
 
 import decimal
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -44,6 +44,22 @@ class AggregateFunction(StrEnum):
     AVG = "avg"
     MIN = "min"
     MAX = "max"
+    COLLECT_SET = "collect_set"
+    STDDEV_SAMP = "stddev_samp"
+    STDDEV_POP = "stddev_pop"
+    VAR_SAMP = "var_samp"
+    VAR_POP = "var_pop"
+
+
+MOMENTS: Final = frozenset(
+    {
+        AggregateFunction.STDDEV_SAMP,
+        AggregateFunction.STDDEV_POP,
+        AggregateFunction.VAR_SAMP,
+        AggregateFunction.VAR_POP,
+    }
+)
+"""Those that are made of a mean, and of squared distances from it."""
 
 
 class Overflow(Enum):
@@ -56,19 +72,33 @@ class Overflow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of an expression over the rows, None for a count of rows; ``type`` is its own."""
+    """A function of an expression over the rows, None for a count of rows; ``type`` is its own.
+
+    ``distinct`` says whether it is of distinct values, which have to be kept.
+    """
 
     function: AggregateFunction
     argument: Expression | None
     type: pa.DataType
     overflow: Overflow = Overflow.FAILS
+    distinct: bool = False
 
     @property
     def label(self) -> str:
         """A text that no other aggregate has, and that stays the same in every process."""
         digest = hashlib.sha256(repr((self.argument, self.type, self.overflow)).encode())
-        return f"{self.function} {digest.hexdigest()[:16]}"
+        function = f"{self.function}-distinct" if self.distinct else self.function
+        return f"{function} {digest.hexdigest()[:16]}"
 
+    @property
+    def is_set(self) -> bool:
+        """Whether it is made of the set of values."""
+        return self.distinct or self.function is AggregateFunction.COLLECT_SET
+
+
+MEAN: Final = " mean"
+SQUARES: Final = " squares"
+"""What follows an aggregate's label in the names of its parts that are no sums or extremes."""
 
 _SUMMED: Final = ("rows", "high", "low", "sum", "nan")
 
@@ -76,7 +106,8 @@ _WEIGHTED: Final = ("more", "more-sum", "spread", "spread-sum", "spread-square",
 """What estimates are made of: :mod:`eddyline.standing.engine.aggregation.estimates`."""
 
 PARTS: Final = dict.fromkeys((*_SUMMED, *_WEIGHTED), "sum") | {"min": "min", "max": "max"}
-"""How the columns of an aggregate are put together, by the last word of their names."""
+"""How the columns of an aggregate are put together that Arrow does, by the last word of their
+names; for others see :mod:`eddyline.standing.engine.aggregation.merged_parts`."""
 
 
 def parts_of(aggregate: Aggregate, values: pa.Array | None, rows: int) -> dict[str, pa.Array]:
@@ -87,20 +118,44 @@ def parts_of(aggregate: Aggregate, values: pa.Array | None, rows: int) -> dict[s
     if values is None:
         return {"rows": pa.array(np.ones(rows, np.int64))}
     known = {"rows": values.is_valid().cast(pa.int64())}
-    kind = values.type
+    if aggregate.is_set:
+        return known | {"set": _singletons(values)}
     match aggregate.function:
         case AggregateFunction.COUNT:
             return known
         case AggregateFunction.SUM | AggregateFunction.AVG:
             return known | _summed(values)
         case AggregateFunction.MIN | AggregateFunction.MAX:
-            which = aggregate.function.value
-            if not is_floating(kind):
-                return known | {which: values}
-            # NaN is greater than all else to Spark, and unknown to Arrow.
-            nan = pc.is_nan(values)
-            numbers = pc.if_else(nan, pa.scalar(None, kind), values)
-            return known | {which: numbers, "nan": nan.cast(pa.int64())}
+            return known | _extremes(aggregate.function.value, values)
+        case _:
+            numbers = values.cast(pa.float64()).fill_null(0.0)
+            return known | {"mean": numbers, "squares": pa.array(np.zeros(rows))}
+
+
+def _extremes(which: str, values: pa.Array) -> dict[str, pa.Array]:
+    kind = values.type
+    if not is_floating(kind):
+        return {which: values}
+    # NaN is greater than all else to Spark, and unknown to Arrow.
+    nan = pc.is_nan(values)
+    numbers = pc.if_else(nan, pa.scalar(None, kind), values)
+    return {which: numbers, "nan": nan.cast(pa.int64())}
+
+
+def _singletons(values: pa.Array) -> pa.ListArray:
+    """Return for each value the set that has it alone, the empty one for NULL."""
+    ends = np.cumsum(values.is_valid().to_numpy(zero_copy_only=False))
+    offsets = np.concatenate(([0], ends)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), grouped_alike(values.drop_null()))
+
+
+def grouped_alike(values: pa.Array) -> pa.Array:
+    """Return values with those that are one to Spark made equal: NaN, and -0.0 with 0.0."""
+    if not is_floating(values.type):
+        return values
+    zero = pa.scalar(0.0, values.type)
+    nan = pa.scalar(float("nan"), values.type)
+    return pc.if_else(pc.equal(values, zero), zero, pc.if_else(pc.is_nan(values), nan, values))
 
 
 def _summed(values: pa.Array) -> dict[str, pa.Array]:
@@ -127,6 +182,8 @@ def value_of(aggregate: Aggregate, parts: pa.Table) -> Vector:
     ``parts`` has its columns, called as :func:`parts_of` calls them, a row for each group.
     """
     rows = pc.fill_null(_column(parts, "rows"), 0)
+    if aggregate.is_set:
+        return _of_sets(aggregate, _column(parts, "set"))
     match aggregate.function:
         case AggregateFunction.COUNT:
             return Vector(rows.cast(aggregate.type))
@@ -136,6 +193,41 @@ def value_of(aggregate: Aggregate, parts: pa.Table) -> Vector:
             return _of_integers(aggregate, parts, rows)
         case AggregateFunction.SUM | AggregateFunction.AVG:
             return _of_sums(aggregate, _column(parts, "sum"), rows)
+        case _:
+            return Vector(_of_moments(aggregate, parts, rows))
+
+
+def _of_sets(aggregate: Aggregate, sets: pa.ListArray) -> Vector:
+    """Return what comes of sets of values."""
+    sizes = pc.fill_null(pc.list_value_length(sets), 0)
+    if aggregate.function is AggregateFunction.COUNT:
+        return Vector(sizes.cast(aggregate.type))
+    if aggregate.function is AggregateFunction.COLLECT_SET:
+        offsets = np.concatenate(([0], np.cumsum(sizes.to_numpy()))).astype(np.int32)
+        lists = pa.ListArray.from_arrays(pa.array(offsets), sets.flatten())
+        return Vector(lists.cast(aggregate.type))
+    plain = replace(aggregate, distinct=False)
+    parts = pa.table(parts_of(plain, sets.flatten(), len(sets.flatten())))
+    groups = parts.append_column("group", pc.list_parent_indices(sets)).group_by("group")
+    summed = groups.aggregate([(name, "sum") for name in parts.column_names])
+    place = np.full(len(sets), -1)
+    place[summed.column("group").to_numpy()] = np.arange(len(summed))
+    every = summed.take(pa.array(place, mask=place < 0))
+    names = {f"{name}_sum": name for name in parts.column_names}
+    columns = every.select(list(names)).rename_columns(list(names.values()))
+    return value_of(plain, columns.cast(parts.schema).combine_chunks())
+
+
+def _of_moments(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> pa.Array:
+    """Return variances or standard deviations; NULL where too few rows are known."""
+    squares = _column(parts, "squares").fill_null(0.0).to_numpy(zero_copy_only=False)
+    function = aggregate.function
+    of_sample = function in {AggregateFunction.STDDEV_SAMP, AggregateFunction.VAR_SAMP}
+    free = rows.to_numpy(zero_copy_only=False) - int(of_sample)
+    values = np.divide(squares, free, out=np.zeros(len(free)), where=free > 0)
+    if function in {AggregateFunction.STDDEV_SAMP, AggregateFunction.STDDEV_POP}:
+        values = np.sqrt(values)
+    return pa.array(values, mask=free <= 0)
 
 
 def _extreme(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> pa.Array:

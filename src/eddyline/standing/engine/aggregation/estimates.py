@@ -26,6 +26,7 @@ from eddyline.expressions import is_floating, is_integer
 from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.aggregation.aggregate_functions import (
     LOW_BITS,
+    MOMENTS,
     Aggregate,
     AggregateFunction,
     bounded,
@@ -39,6 +40,11 @@ CONFIDENCE: Final = 0.95
 
 _QUANTILE: Final = 1.959963984540054
 """Of the normal distribution, for that confidence on both sides."""
+
+_ESTIMATED: Final = frozenset(
+    {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG}
+)
+"""Functions whose values, of all rows, are estimated; others are of the rows that were taken."""
 
 _LARGEST_LONG: Final = float(np.nextafter(2.0**63, 0))
 
@@ -123,7 +129,7 @@ def weighted_parts(
     aggregate: Aggregate, values: pa.Array | None, weights: Weights
 ) -> dict[str, pa.Array]:
     """Return the columns that estimates of an aggregate are made of, for single rows."""
-    if aggregate.function in {AggregateFunction.MIN, AggregateFunction.MAX}:
+    if aggregate.is_set or aggregate.function not in _ESTIMATED:
         return {}
     rows = len(weights.more)
     known = np.ones(rows) if values is None else _floats(values.is_valid())
@@ -151,11 +157,15 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> SampledAggre
     rows = _part(parts, "rows")
     if lost.of_group is not None:
         lost = replace(lost, seen=np.where(lost.of_group, rows, lost.seen))
+    unknown = np.full(len(rows), np.nan)
+    if aggregate.is_set or aggregate.function in MOMENTS:
+        is_count = aggregate.function is AggregateFunction.COUNT
+        return SampledAggregates(seen, _bound(seen.values) if is_count else unknown, unknown)
     match aggregate.function:
         case AggregateFunction.MIN:
-            return SampledAggregates(seen, np.full(len(rows), np.nan), _bound(seen.values))
+            return SampledAggregates(seen, unknown, _bound(seen.values))
         case AggregateFunction.MAX:
-            return SampledAggregates(seen, _bound(seen.values), np.full(len(rows), np.nan))
+            return SampledAggregates(seen, _bound(seen.values), unknown)
         case AggregateFunction.COUNT:
             value, low, high = _count(parts, rows, lost)
             if lost.of_group is not None and aggregate.argument is None:
@@ -165,7 +175,7 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> SampledAggre
                 )
         case AggregateFunction.SUM:
             value, low, high = _sum(parts, rows, lost)
-        case AggregateFunction.AVG:
+        case _:
             value, low, high = _mean(parts, rows, lost)
     if not lost.one_by_one:
         low = high = np.full(len(rows), np.nan)

@@ -10,11 +10,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from eddyline.expressions import is_floating
-from eddyline.standing.engine.aggregation.aggregate_functions import PARTS, Aggregate, parts_of
+from eddyline.standing.engine.aggregation.aggregate_functions import (
+    Aggregate,
+    grouped_alike,
+    parts_of,
+)
 from eddyline.standing.engine.aggregation.estimates import Weights, weighted_parts
+from eddyline.standing.engine.aggregation.merged_parts import put_together
 from eddyline.standing.engine.aggregation.time_window import Times, TimeWindow
 
 
@@ -312,26 +315,6 @@ class SharedAggregate:
         return own.replace_schema_metadata({SETS: sink.getvalue().to_pybytes()})
 
 
-def put_together(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return parts of aggregates with a row for each distinct tuple of keys."""
-    operations = [
-        (name, PARTS[name.split(" ")[-1]]) for name in rows.column_names if name not in keys
-    ]
-    groups = rows.group_by(list(keys), use_threads=False).aggregate(operations)
-    names = [*keys, *(name for name, _ in operations)]
-    by_name = {
-        **{key: groups.column(key) for key in keys},
-        **{name: groups.column(f"{name}_{how}") for name, how in operations},
-    }
-    table = pa.table({name: by_name[name] for name in names})
-    return table.cast(_summed_as(rows.schema, table.schema)).combine_chunks()
-
-
-def _summed_as(before: pa.Schema, after: pa.Schema) -> pa.Schema:
-    """Return the schema of sums in the types of what was summed."""
-    return pa.schema([before.field(field.name) for field in after])
-
-
 def by_query(tables: Iterable[pa.Table], keys: int) -> pa.Table:
     """Return closed windows query by query: a row for each window, group and query.
 
@@ -352,15 +335,6 @@ def by_query(tables: Iterable[pa.Table], keys: int) -> pa.Table:
         parts.append(rows.set_column(place, FRAGMENT, pa.array(members[firsts + within])))
     rows = pa.concat_tables(parts, promote_options="default")
     return put_together(rows, [START, *(f"k{number}" for number in range(keys)), FRAGMENT])
-
-
-def grouped_alike(key: pa.Array) -> pa.Array:
-    """Return a key with values that are one group to Spark made equal: NaN, and -0.0 with 0.0."""
-    if not is_floating(key.type):
-        return key
-    zero = pa.scalar(0.0, key.type)
-    nan = pa.scalar(float("nan"), key.type)
-    return pc.if_else(pc.equal(key, zero), zero, pc.if_else(pc.is_nan(key), nan, key))
 
 
 def queries_in(table: pa.Table) -> npt.NDArray[np.int32]:
