@@ -31,6 +31,7 @@ from eddyline.expressions import Expression
 from eddyline.expressions.vector import Scope, Vector
 from eddyline.standing.engine.asked_conditions import AskedConditions
 from eddyline.standing.engine.condition_check import ConditionCheck
+from eddyline.standing.engine.delayed_calls import DelayedCalls
 from eddyline.standing.engine.evaluated_selection import EvaluatedSelection
 from eddyline.standing.engine.joined_scope import JoinedScope
 from eddyline.standing.engine.lineage import Lineages, LineageSets
@@ -227,8 +228,10 @@ class AuditedProbe(Probe):
 class PlannedCheck(ConditionCheck):
     """Asks for what may fail in the output, where the plan selects after probes."""
 
-    def __init__(self, shared: PlannedOperator, asked: AskedConditions) -> None:
-        super().__init__(shared, asked)
+    def __init__(
+        self, shared: PlannedOperator, asked: AskedConditions, delayed: DelayedCalls, clock: Clock
+    ) -> None:
+        super().__init__(shared, asked, delayed, clock)
         self._planned = shared
         self._early = shared.plan.selections is SelectionPlacement.BELOW
 
@@ -387,7 +390,7 @@ class PlannedEddy(SharedEddy):
         )
 
     def _check(self, shared: SharedOperator) -> ConditionCheck:
-        return PlannedCheck(planned(shared), self._conditions)
+        return PlannedCheck(planned(shared), self._conditions, self.delayed, self._clock)
 
     def _operator(
         self,

@@ -112,17 +112,26 @@ def truth(predicate: Selection, row: Row) -> bool | None:  # noqa: PLR0911 - one
 
 
 class Run:
-    def __init__(self, plan: str, asked: Mapping[int, SharedQuery]) -> None:
+    """A shared eddy by a plan; without one as queries stand, with calls that may be delayed."""
+
+    def __init__(self, plan: str | None, asked: Mapping[int, SharedQuery]) -> None:
         self.answer: Counter[tuple[int, tuple[Row, ...]]] = Counter()
         self.errors: set[int] = set()
         self.functions = [Doubling(2), Doubling(3)]
-        self.eddy = PlannedEddy(
-            STREAMS,
-            self._take,
-            WallClock(),
-            np.random.default_rng(0),
-            plan=PLANS[plan],
-            on_error=lambda query, *_: self.errors.add(query),
+        generator = np.random.default_rng(0)
+        self.eddy = (
+            SharedEddy(
+                STREAMS, self._take, WallClock(), generator, on_error=self._failed, delays=True
+            )
+            if plan is None
+            else PlannedEddy(
+                STREAMS,
+                self._take,
+                WallClock(),
+                generator,
+                plan=PLANS[plan],
+                on_error=self._failed,
+            )
         )
         self.eddy.take_functions(self.functions)
         self.eddy.add(asked)
@@ -132,6 +141,13 @@ class Run:
             columns = [pa.array([row[c] for row in came], pa.int64()) for c in range(2)]
             self.eddy.push(stream, columns, len(came))
         return self
+
+    def restore(self, stream: int, came: Sequence[Row]) -> None:
+        columns = [pa.array([row[c] for row in came], pa.int64()) for c in range(2)]
+        self.eddy.restore(stream, columns, len(came))
+
+    def _failed(self, query: int, *_: object) -> None:
+        self.errors.add(query)
 
     def _take(self, results: SharedResults) -> None:
         parts = [

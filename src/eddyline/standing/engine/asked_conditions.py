@@ -80,7 +80,7 @@ class AskedConditions:
                 self._asked[asked] = (
                     PairedCondition(attribute)
                     if attribute.constants
-                    else RangedCondition(attribute.expression)
+                    else RangedCondition(attribute)
                 )
             self._asked[asked].add(of_queries)
         self._due.clear()
@@ -107,7 +107,11 @@ class AskedConditions:
 
     def at_last(self, spanned: int) -> Sequence[AskedCondition]:
         """Return what is asked of tuples that span all streams of queries: it may fail."""
-        return self._chosen(spanned, 0)
+        return [c for c in self._chosen(spanned, 0) if c.stream is None]
+
+    def of_one_stream(self, spanned: int) -> Sequence[AskedCondition]:
+        """Return what is asked after all else, of one component of such tuples."""
+        return [c for c in self._chosen(spanned, 0) if c.stream is not None]
 
     def predicate(self, query: int) -> tuple[Term, dict[int, pa.Array]]:
         """Return all conditions of a query, and its constants, one value each."""

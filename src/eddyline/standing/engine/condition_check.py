@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.engine.batch import TupleBatch
+from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.engine.clock import Clock
 from eddyline.engine.settling import cause
 from eddyline.expressions import Expression, evaluate
 from eddyline.expressions.terms import decide, expression_of
 from eddyline.expressions.vector import CollectiveFailure, Scope, Vector
 from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
+from eddyline.standing.engine.delayed_calls import DelayedCalls
 from eddyline.standing.engine.failing_event import failing_event
 from eddyline.standing.engine.joined_scope import JoinedScope
-from eddyline.standing.engine.lineage import Lineages
+from eddyline.standing.engine.lineage import DEAD, Lineages
 from eddyline.standing.engine.operators import SharedOperator, lineage_of
 from eddyline.standing.engine.shared_conditions import Undecided
 
@@ -29,15 +31,45 @@ class ConditionCheck:
     query asks is known to be TRUE.
     """
 
-    def __init__(self, shared: SharedOperator, asked: AskedConditions) -> None:
+    def __init__(
+        self, shared: SharedOperator, asked: AskedConditions, delayed: DelayedCalls, clock: Clock
+    ) -> None:
         self._shared = shared
         self._asked = asked
+        self._delayed = delayed
+        self._clock = clock
 
     def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
         """Return the lineage of tuples that have got a component of a stream just now."""
         spanned = batch.signature.spanned
         lineages = self._among(batch, lineage_of(batch), self._asked.due(spanned, newest))
-        return self._among(batch, lineages, self._asked.at_last(spanned))
+        lineages = self._among(batch, lineages, self._asked.at_last(spanned))
+        for condition in self._asked.of_one_stream(spanned):
+            lineages = self._delayed_among(batch, lineages, condition)
+        return lineages
+
+    def _delayed_among(
+        self, batch: TupleBatch, lineages: Lineages, condition: AskedCondition
+    ) -> Lineages:
+        """Ask a component of tuples for what it was not asked for when its row was stored."""
+        stream = condition.stream
+        rows = None if stream is None else batch.rows[stream]
+        if stream is None or rows is None:
+            return lineages
+        held, sets = self._shared.streams[stream], self._shared.sets
+        asked = np.flatnonzero(lineages != DEAD)
+        arrivals = held.arrivals[as_array(rows)[asked] - held.built.store.first]
+        asked = asked[self._delayed.undecided(stream, arrivals)]
+        if not len(asked):
+            return lineages
+        started = self._clock.now()
+        scope = JoinedScope.of(self._shared.streams, batch).narrow(asked)
+        left = np.array(lineages)
+        deciding = self._deciding(batch, scope)
+        left[asked] = condition.among(scope, left[asked], sets, deciding)
+        distinct = len(np.unique(as_array(rows)[asked]))
+        self._delayed.took(stream, distinct, self._clock.now() - started)
+        return left
 
     def _among(
         self, batch: TupleBatch, lineages: Lineages, conditions: Sequence[AskedCondition]

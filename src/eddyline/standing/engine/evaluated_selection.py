@@ -11,6 +11,7 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.settling import cause
 from eddyline.expressions import Expression
 from eddyline.expressions.terms import decide, expression_of
+from eddyline.standing.engine.delayed_calls import DelayedCalls
 from eddyline.standing.engine.failing_event import failing_event
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.lineage import DEAD, Lineages
@@ -32,12 +33,14 @@ class EvaluatedSelection:
         number: int,
         expression: Expression,
         selections: Selections,
+        delayed: DelayedCalls,
     ) -> None:
         self._shared = shared
         self._stream = stream
         self._number = number
         self._expression = expression
         self._selections = selections
+        self._delayed = delayed
         self._asking: tuple[int, int, int] | None = None
         self._failed: tuple[Exception, set[int]] | None = None
 
@@ -48,8 +51,11 @@ class EvaluatedSelection:
         return f"evaluate {self._expression} of {stream}"
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Let tuples go that no query wants any more."""
-        lineages = self.among(batch, lineage_of(batch))
+        """Let tuples go that no query wants any more; all where they are asked when joined."""
+        lineages = lineage_of(batch)
+        asking = self._selections.evaluated[self._expression]
+        if not self._delayed.is_late(self._stream, self._expression, asking):
+            lineages = self.among(batch, lineages)
         return self._shared.selected(batch, lineages, self._number)
 
     def among(self, batch: TupleBatch, lineages: Lineages) -> Lineages:

@@ -62,6 +62,12 @@ class JoinAttribute:
             expression, streams_in(expression), not cannot_fail(expression), tuple(constants)
         )
 
+    @property
+    def stream(self) -> int | None:
+        """The stream that it is about; None where it is about several, or none."""
+        several = self.streams & (self.streams - 1)
+        return None if several or not self.streams else self.streams.bit_length() - 1
+
     def needs(self, streams: int) -> int:
         """Return the streams that a tuple must span where a query of ``streams`` asks for it.
 

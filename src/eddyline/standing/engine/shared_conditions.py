@@ -78,9 +78,10 @@ class RangedCondition:
     for each. Time grows with the tuples, and not with the queries.
     """
 
-    def __init__(self, expression: Expression) -> None:
-        self.expression = expression
-        self._value = Argument(0, type_of(expression))
+    def __init__(self, attribute: JoinAttribute) -> None:
+        self.expression = attribute.expression
+        self.stream = attribute.stream
+        self._value = Argument(0, type_of(attribute.expression))
         self._filter = GroupedFilter()
         self.asking = AskedBy()
 
@@ -166,6 +167,7 @@ class PairedCondition:
 
     def __init__(self, attribute: JoinAttribute) -> None:
         self.expression: Expression = attribute.expression
+        self.stream = attribute.stream
         self._arguments = attribute.constants
         self._constants: dict[int, tuple[object, ...]] = {}
         self._variants: _Variants | None = None

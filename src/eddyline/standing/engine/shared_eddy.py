@@ -27,6 +27,7 @@ from eddyline.expressions import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.asked_conditions import AskedConditions
 from eddyline.standing.engine.condition_check import ConditionCheck
+from eddyline.standing.engine.delayed_calls import DelayedCalls
 from eddyline.standing.engine.evaluated_selection import EvaluatedSelection
 from eddyline.standing.engine.failing_event import FailingEvent
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
@@ -66,8 +67,12 @@ class SharedEddy:
         *,
         make_policy: Callable[[], Policy] = RankPolicy,
         on_error: OnError | None = None,
+        delays: bool = False,
     ) -> None:
         """Begin without queries.
+
+        With ``delays`` functions in selections of joined streams are called for rows that are
+        joined only, where that costs less.
 
         ``on_error`` is told of a query that cannot be answered for a row, and why; the query goes
         on with other rows. Without it the error is raised.
@@ -84,6 +89,9 @@ class SharedEddy:
         self._filters = tuple(Selections() for _ in streams)
         self._windows = Windows([n for n, stream in enumerate(streams) if stream.static])
         self._conditions = AskedConditions()
+        self._delays = delays
+        self.delayed = DelayedCalls(clock)
+        """Which selections are asked of joined tuples."""
         self._shapes: dict[JoinShape, set[int]] = {}
         self.sets = LineageSets()
         """The sets of queries that tuples are alive for."""
@@ -125,6 +133,9 @@ class SharedEddy:
         """
         if both := queries.keys() & self._queries.keys():
             raise ValueError(f"queries {sorted(both)} are here already")
+        if self._delays:
+            tables = [n for n, held in enumerate(self._streams) if held.stream.static]
+            queries = self.delayed.added(queries, tables)
         self._conditions.add(queries)
         selections: list[dict[int, Selected]] = [{} for _ in self._streams]
         for number, query in queries.items():
@@ -193,6 +204,7 @@ class SharedEddy:
             filter_.remove([n for n in queries if stream in self._queries[n].selections])
         self._windows.remove(queries)
         self._conditions.remove(queries)
+        self.delayed.remove(queries)
         for number in queries:
             shape = self._queries.pop(number).shape
             self._shapes[shape].discard(number)
@@ -243,9 +255,12 @@ class SharedEddy:
         eddy = self._routed()
         held = self._streams[stream]
         numbers = held.passing.load(columns, len(lineages))
-        components: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._streams)
-        components[stream] = numbers
-        eddy.run(TupleBatch(Signature(1 << stream), tuple(components), None, None, lineages))
+        restoring = self._shared_now().restoring
+        for part in self.delayed.parts(stream, numbers, only_stored=restoring):
+            own = lineages[part.start - numbers.start : part.stop - numbers.start]
+            components: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._streams)
+            components[stream] = part
+            eddy.run(TupleBatch(Signature(1 << stream), tuple(components), None, None, own))
         held.settle()
         if self.passes_by(stream):
             held.built.store.evict_before(held.built.store.stop)
@@ -265,6 +280,7 @@ class SharedEddy:
         held = self._streams[stream]
         store = held.built.store
         store.evict_before(store.first + int(np.searchsorted(held.arrivals, arrival)))
+        self.delayed.forget_before(stream, arrival)
 
     def forget_arrived(self, stream: int, came: range) -> None:
         """Let no query want the rows of a stream that came in by these numbers."""
@@ -401,7 +417,7 @@ class SharedEddy:
         return SharedOperator(graph, self._streams, self, self._on_error)
 
     def _check(self, shared: SharedOperator) -> ConditionCheck:
-        return ConditionCheck(shared, self._conditions)
+        return ConditionCheck(shared, self._conditions, self.delayed, self._clock)
 
     def _operator(
         self,
@@ -429,7 +445,8 @@ class SharedEddy:
     def _evaluated(
         self, shared: SharedOperator, stream: int, number: int, expression: Expression
     ) -> EvaluatedSelection:
-        return EvaluatedSelection(shared, stream, number, expression, self._filters[stream])
+        selections = self._filters[stream]
+        return EvaluatedSelection(shared, stream, number, expression, selections, self.delayed)
 
     def _put_out(self, batch: TupleBatch, lineages: Lineages) -> None:
         self._deliver(SharedResults(batch, lineages, self._streams))

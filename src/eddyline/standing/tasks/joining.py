@@ -381,6 +381,7 @@ class JoiningQueries:
             WorkClock(),
             np.random.default_rng(0),
             on_error=self._failed,
+            delays=True,
         )
         for number in range(len(job.streams), len(job.inputs)):
             columns, rows = self._table(number)
