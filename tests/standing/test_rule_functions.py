@@ -213,3 +213,30 @@ def test_accumulators_of_functions_count_in_every_batch(
         run_all(queries, sink)
     assert calls.value == 2 * BATCHES * EVENTS
     assert sink.answers()["rule"].total() == BATCHES * EVENTS
+
+
+def test_a_function_is_called_for_rows_that_are_joined(spark: SparkSession, tmp_path: Path) -> None:
+    times = [START + dt.timedelta(milliseconds=number) for number in range(2_000)]
+    texts = Feed(spark, tmp_path / "texts", SCHEMA, ("time", "10 seconds"))
+    others = Feed(spark, tmp_path / "others", SCHEMA, ("time", "10 seconds"))
+    texts.give([(f"text {n}", "a", n % 5, time) for n, time in enumerate(times)])
+    others.give([(f"text {n}", "b", n % 5, times[n]) for n in range(0, 2_000, 350)])
+    calls = spark.sparkContext.accumulator(0)
+
+    def costly(text: str) -> bool:
+        calls.add(1)
+        return not text.endswith("7")
+
+    spark.udf.register("costly", costly, "boolean")
+    sql = """SELECT t.text, o.number FROM texts t JOIN others o ON t.text = o.text
+             AND o.time BETWEEN t.time - INTERVAL 1 MINUTE AND t.time + INTERVAL 1 MINUTE
+             WHERE costly(t.text)"""
+    sink = Gathered()
+    streams = {"texts": texts.stream(), "others": others.stream()}
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        queries.add(sql, name="rule")
+        run_all(queries, sink)
+    assert calls.value == 6
+    assert sink.answers() == expected(
+        spark, {"texts": texts.rows(), "others": others.rows()}, {"rule": sql}
+    )

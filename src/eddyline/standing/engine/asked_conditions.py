@@ -22,10 +22,14 @@ AskedCondition: TypeAlias = RangedCondition | PairedCondition
 
 
 class _Asked(NamedTuple):
-    """When a condition is evaluated, and what: for tuples that span ``streams``, a mask."""
+    """When a condition is evaluated, and what: for tuples that span ``streams``, a mask.
+
+    ``selecting`` is the stream that it is a delayed selection of.
+    """
 
     streams: int
     attribute: JoinAttribute
+    selecting: int | None
 
 
 class AskedConditions:
@@ -68,7 +72,9 @@ class AskedConditions:
             self._predicates[number] = conditions
             for condition in conditions:
                 asked = _Asked(
-                    condition.attribute.needs(queries[number].shape.streams), condition.attribute
+                    condition.attribute.needs(queries[number].shape.streams),
+                    condition.attribute,
+                    condition.selecting,
                 )
                 before = of_query.get(asked)
                 if before is not None:
@@ -80,7 +86,7 @@ class AskedConditions:
                 self._asked[asked] = (
                     PairedCondition(attribute)
                     if attribute.constants
-                    else RangedCondition(attribute)
+                    else RangedCondition(attribute.expression, asked.selecting)
                 )
             self._asked[asked].add(of_queries)
         self._due.clear()
@@ -107,11 +113,7 @@ class AskedConditions:
 
     def at_last(self, spanned: int) -> Sequence[AskedCondition]:
         """Return what is asked of tuples that span all streams of queries: it may fail."""
-        return [c for c in self._chosen(spanned, 0) if c.stream is None]
-
-    def of_one_stream(self, spanned: int) -> Sequence[AskedCondition]:
-        """Return what is asked after all else, of one component of such tuples."""
-        return [c for c in self._chosen(spanned, 0) if c.stream is not None]
+        return self._chosen(spanned, 0)
 
     def predicate(self, query: int) -> tuple[Term, dict[int, pa.Array]]:
         """Return all conditions of a query, and its constants, one value each."""

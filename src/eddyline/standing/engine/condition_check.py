@@ -43,19 +43,15 @@ class ConditionCheck:
         """Return the lineage of tuples that have got a component of a stream just now."""
         spanned = batch.signature.spanned
         lineages = self._among(batch, lineage_of(batch), self._asked.due(spanned, newest))
-        lineages = self._among(batch, lineages, self._asked.at_last(spanned))
-        for condition in self._asked.of_one_stream(spanned):
-            lineages = self._delayed_among(batch, lineages, condition)
-        return lineages
+        return self._among(batch, lineages, self._asked.at_last(spanned))
 
-    def _delayed_among(
-        self, batch: TupleBatch, lineages: Lineages, condition: AskedCondition
+    def _selected(
+        self, batch: TupleBatch, lineages: Lineages, condition: AskedCondition, stream: int
     ) -> Lineages:
         """Ask a component of tuples for what it was not asked for when its row was stored."""
-        stream = condition.stream
-        rows = None if stream is None else batch.rows[stream]
-        if stream is None or rows is None:
-            return lineages
+        rows = batch.rows[stream]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span stream {stream}")
         held, sets = self._shared.streams[stream], self._shared.sets
         asked = np.flatnonzero(lineages != DEAD)
         arrivals = held.arrivals[as_array(rows)[asked] - held.built.store.first]
@@ -78,8 +74,14 @@ class ConditionCheck:
             return lineages
         scope = JoinedScope.of(self._shared.streams, batch)
         deciding = self._deciding(batch, scope)
+        delayed = []
         for condition in conditions:
-            lineages = condition.among(scope, lineages, self._shared.sets, deciding)
+            if condition.selecting is None:
+                lineages = condition.among(scope, lineages, self._shared.sets, deciding)
+            else:
+                delayed.append((condition, condition.selecting))
+        for condition, stream in delayed:
+            lineages = self._selected(batch, lineages, condition, stream)
         return lineages
 
     def _deciding(self, batch: TupleBatch, scope: JoinedScope) -> Undecided:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from eddyline.engine.clock import Clock
 from eddyline.expressions import Argument, Call, Expression
 from eddyline.expressions.leaves import with_arguments
-from eddyline.standing.engine.join_conditions import MOST_COLUMNS
+from eddyline.standing.engine.join_conditions import MOST_COLUMNS, conditions_in
 from eddyline.standing.engine.selections import split
 from eddyline.standing.engine.shared_query import SharedQuery
 
@@ -125,7 +125,10 @@ class DelayedCalls:
             for expression in filter(calling, split(selection).rest):
                 self._queries.setdefault(expression, {}).setdefault(stream, set()).add(number)
                 self._streams.setdefault(stream, _StreamCalls())
-                conditions.append(_on_stream(expression, stream))
+                conditions += [
+                    condition._replace(delayed=True)
+                    for condition in conditions_in([_on_stream(expression, stream)])
+                ]
         if not conditions:
             return query
         return SharedQuery(

@@ -62,12 +62,6 @@ class JoinAttribute:
             expression, streams_in(expression), not cannot_fail(expression), tuple(constants)
         )
 
-    @property
-    def stream(self) -> int | None:
-        """The stream that it is about; None where it is about several, or none."""
-        several = self.streams & (self.streams - 1)
-        return None if several or not self.streams else self.streams.bit_length() - 1
-
     def needs(self, streams: int) -> int:
         """Return the streams that a tuple must span where a query of ``streams`` asks for it.
 
@@ -82,13 +76,20 @@ class JoinCondition(NamedTuple):
     """A conjunct: the value of ``attribute`` lies in one of ``ranges``.
 
     ``predicate`` says the same; in it arguments below 0 stand for ``constants``, -1 for the first.
-    Those of all conditions of a query are the same ones.
+    Those of all conditions of a query are the same ones. One that is ``delayed`` is a selection of
+    the single stream that it is about, asked where a row was stored without having been asked.
     """
 
     attribute: JoinAttribute
     ranges: tuple[Range, ...]
     predicate: Expression
     constants: tuple[object, ...] = ()
+    delayed: bool = False
+
+    @property
+    def selecting(self) -> int | None:
+        """The stream whose selection it is, if it is a delayed one."""
+        return self.attribute.streams.bit_length() - 1 if self.delayed else None
 
 
 def conditions_in(some: Iterable[Expression | JoinCondition]) -> list[JoinCondition]:

@@ -78,10 +78,13 @@ class RangedCondition:
     for each. Time grows with the tuples, and not with the queries.
     """
 
-    def __init__(self, attribute: JoinAttribute) -> None:
-        self.expression = attribute.expression
-        self.stream = attribute.stream
-        self._value = Argument(0, type_of(attribute.expression))
+    selecting: int | None
+    """The stream that it is a delayed selection of."""
+
+    def __init__(self, expression: Expression, selecting: int | None = None) -> None:
+        self.expression = expression
+        self.selecting = selecting
+        self._value = Argument(0, type_of(expression))
         self._filter = GroupedFilter()
         self.asking = AskedBy()
 
@@ -165,9 +168,10 @@ class PairedCondition:
     query that it is alive for; they are evaluated together, as vectors.
     """
 
+    selecting: int | None = None
+
     def __init__(self, attribute: JoinAttribute) -> None:
         self.expression: Expression = attribute.expression
-        self.stream = attribute.stream
         self._arguments = attribute.constants
         self._constants: dict[int, tuple[object, ...]] = {}
         self._variants: _Variants | None = None
