@@ -405,7 +405,7 @@ class PlannedEddy(SharedEddy):
             return CopyingBuild(shared, stream, number, self._ticks)
         if operator.kind is Kind.PROBE:
             finder = PlannedFinder(by_plan, stream, operator.keys)
-            return AuditedProbe(shared, operator, number, finder, self._windows, check)
+            return AuditedProbe(shared, operator, number, finder, self._windows, check, self._clock)
         if operator.kind is Kind.OUTPUT and isinstance(check, PlannedCheck):
             here = [
                 [self._evaluated(shared, s, number, expression) for expression in expressions]

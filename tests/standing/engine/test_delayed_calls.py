@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.delayed_calls import DelayedCalls
 from eddyline.standing.engine.shared_query import SharedQuery
 from tests.properties import examples
@@ -104,43 +106,63 @@ class ManualClock:
         return self.time
 
 
-Costs = Callable[[bool], float]
-
-
 def run_through(
-    delayed: DelayedCalls, clock: ManualClock, cost: Costs, joined_part: float, call: float
+    delayed: DelayedCalls, clock: ManualClock, call: float, passing: float, made: float, join: float
 ) -> list[bool]:
-    """Push 200 times 1,000 rows; return which way each row was taken."""
+    """Push 200 times 1,000 rows; return which way each row was taken.
+
+    A row is joined to so many rows, if it passes or is not asked; what it fails to pass meets only
+    those that are there.
+    """
+
+    class Function:
+        vectorized = False
+
+        def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:  # noqa: ARG002 - as called
+            clock.time += rows * call
+            return Vector(pa.nulls(rows, pa.int64()))
+
+    (function,) = delayed.metered([Function()]) if not delayed._functions else delayed._functions
+    function._function = Function()
     ways: list[bool] = []
     arrivals = 0
     for _ in range(200):
         for part in delayed.parts(0, range(arrivals, arrivals + 1_000)):
-            late = delayed._now[0]
-            ways += [late] * len(part)
-            clock.time += len(part) * cost(late)
+            late, rows = delayed._now[0], len(part)
+            ways += [late] * rows
+            asked = round(rows * min(made, 1.0)) if late else rows
+            before = clock.time
+            if asked:
+                function([], asked)
+            stored = rows if late else rows * passing
+            tuples = round(stored * made)
             if late:
-                delayed.took(0, round(len(part) * joined_part), len(part) * joined_part * call)
+                delayed.took(0, clock.time - before, round(tuples * (1 - passing)))
+            before = clock.time
+            clock.time += tuples * join
+            if tuples:
+                delayed.made(tuples, clock.time - before)
         arrivals += 1_000
     return ways
 
 
 @pytest.mark.parametrize(
-    ("call", "passing", "joined_part", "join", "way"),
+    ("call", "passing", "made", "join", "way"),
     [
         (1e-3, 0.5, 0.01, 1e-5, "late"),  # a costly function of rows that hardly join
-        (1e-6, 0.01, 1.0, 1e-4, "early"),  # a cheap one that spares costly joins
-        (1e-3, 0.01, 1.0, 1e-2, "early"),  # a costly one that spares even more
-        (1e-3, 0.9, 0.9, 1e-6, "late"),
+        (1e-6, 0.01, 50.0, 1e-6, "early"),  # a cheap one that spares joins
+        (1e-3, 0.01, 10.0, 1e-2, "early"),  # a costly one that spares even more
+        (1e-3, 0.9, 0.5, 1e-6, "late"),
     ],
 )
 def test_rows_are_taken_the_cheaper_way(
-    call: float, passing: float, joined_part: float, join: float, way: str
+    call: float, passing: float, made: float, join: float, way: str
 ) -> None:
     clock = ManualClock()
     delayed = DelayedCalls(clock)
     delayed.added({0: SharedQuery({0: called(0, 4), 1: None}, joined)}, ())
-    late, early = join + joined_part * call, call + passing * join
-    ways = run_through(delayed, clock, lambda delays: late if delays else early, joined_part, call)
+    ways = run_through(delayed, clock, call, passing, made, join)
+    late, early = min(made, 1) * call + (1 - passing) * made * join, call
     assert way == ("late" if late < early else "early")
     assert ways.count(way == "late") > 0.97 * len(ways)
 
@@ -149,10 +171,19 @@ def test_a_choice_is_changed_when_costs_change() -> None:
     clock = ManualClock()
     delayed = DelayedCalls(clock)
     delayed.added({0: SharedQuery({0: called(0, 4), 1: None}, joined)}, ())
-    first = run_through(delayed, clock, lambda late: 1e-3 if late else 1e-5, 1.0, 1e-6)
-    assert first[-1] is False
-    then = run_through(delayed, clock, lambda late: 1e-5 if late else 1e-3, 0.01, 1e-3)
-    assert then[-1] is True
+    assert run_through(delayed, clock, 1e-6, 0.01, 50.0, 1e-5)[-1] is False
+    assert run_through(delayed, clock, 1e-3, 0.5, 0.01, 1e-6)[-1] is True
+    assert run_through(delayed, clock, 1e-6, 0.01, 50.0, 1e-5)[-1] is False
+
+
+def test_rows_that_failed_meet_nobody_else() -> None:
+    run = Run(None, {0: SharedQuery({0: called(0, 4), 1: None}, joined)})
+    run.push([(0, [(1, 1), (1, 2), (1, 3)])])
+    for _ in range(3):
+        run.push([(1, [(1, 0)] * 10)])
+    assert run.functions[0].calls == {1: 1, 2: 1, 3: 1}
+    assert run.eddy.statistics().made == 2 * 30  # (1, 1) is no more
+    assert len(run.eddy.stored_arrivals(0)) == 2
 
 
 def test_changes_of_rows_that_are_gone_are_forgotten() -> None:

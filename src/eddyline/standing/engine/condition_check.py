@@ -38,6 +38,7 @@ class ConditionCheck:
         self._asked = asked
         self._delayed = delayed
         self._clock = clock
+        self._called = 0.0  # seconds for delayed calls, since tuples were made
 
     def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
         """Return the lineage of tuples that have got a component of a stream just now."""
@@ -54,18 +55,33 @@ class ConditionCheck:
             raise ValueError(f"{batch.signature} does not span stream {stream}")
         held, sets = self._shared.streams[stream], self._shared.sets
         asked = np.flatnonzero(lineages != DEAD)
-        arrivals = held.arrivals[as_array(rows)[asked] - held.built.store.first]
-        asked = asked[self._delayed.undecided(stream, arrivals)]
+        places = as_array(rows)[asked] - held.built.store.first
+        undecided = self._delayed.undecided(stream, held.arrivals[places])
+        asked, places = asked[undecided], places[undecided]
         if not len(asked):
             return lineages
         started = self._clock.now()
         scope = JoinedScope.of(self._shared.streams, batch).narrow(asked)
+        deciding = _Deciding(self._shared, self._asked, batch, scope)
+        before = lineages[asked]
+        after = condition.among(scope, before, sets, deciding)
         left = np.array(lineages)
-        deciding = self._deciding(batch, scope)
-        left[asked] = condition.among(scope, left[asked], sets, deciding)
-        distinct = len(np.unique(as_array(rows)[asked]))
-        self._delayed.took(stream, distinct, self._clock.now() - started)
+        left[asked] = after
+        # A row that has failed is stored for these queries no longer: it meets nobody else.
+        failed = np.flatnonzero((after != before) & ~deciding.in_doubt)
+        _, firsts = np.unique(places[failed], return_index=True)
+        failed = failed[firsts]
+        gone = sets.without(before[failed], after[failed])
+        held.lineages[places[failed]] = sets.without(held.lineages[places[failed]], gone)
+        seconds = self._clock.now() - started
+        self._called += seconds
+        self._delayed.took(stream, seconds, int(np.count_nonzero(after == DEAD)))
         return left
+
+    def made(self, tuples: int, seconds: float) -> None:
+        """Take how long it has taken to find and make so many tuples, and to ask them."""
+        self._delayed.made(tuples, seconds - self._called)
+        self._called = 0.0
 
     def _among(
         self, batch: TupleBatch, lineages: Lineages, conditions: Sequence[AskedCondition]
@@ -102,6 +118,15 @@ class _Deciding:
     scope: JoinedScope
     told: set[int] = field(default_factory=set)
     """Queries that have been told of an error in this batch already."""
+    doubted: set[int] = field(default_factory=set)
+    """Positions of tuples that have led to an error, whatever became of it."""
+
+    @property
+    def in_doubt(self) -> npt.NDArray[np.bool_]:
+        """Which tuples have led to an error."""
+        doubt = np.zeros(len(self.scope), np.bool_)
+        doubt[list(self.doubted)] = True
+        return doubt
 
     def evaluated(
         self,
@@ -115,6 +140,7 @@ class _Deciding:
 
     def wants(self, query: int, position: int, error: Exception) -> bool:
         """Tell whether a query wants a tuple after all; tell of its error where that counts."""
+        self.doubted.add(position)
         if query in self.told and not isinstance(error, CollectiveFailure):
             return False  # whatever else it asks
         predicate, constants = self.asked.predicate(query)

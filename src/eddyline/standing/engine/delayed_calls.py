@@ -11,25 +11,27 @@ the same ones, each once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from eddyline.engine.clock import Clock
 from eddyline.expressions import Argument, Call, Expression
 from eddyline.expressions.leaves import with_arguments
+from eddyline.expressions.vector import Function, Vector
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, conditions_in
 from eddyline.standing.engine.selections import split
 from eddyline.standing.engine.shared_query import SharedQuery
 
 TRIAL: Final = 256
-"""Rows that try the other way: a row may be joined to thousands."""
+"""Rows whose calls are delayed to find out what that costs: a row may be joined to thousands."""
 
-_ENOUGH: Final = 20
-"""Rows that calls were made for, before it is believed what a row's calls cost."""
+_ENOUGH: Final = 16
+"""Calls before it is believed what one costs."""
 
 _BETTER: Final = 0.9
 """The part of what a row costs now that it may cost the other way for that to be chosen."""
@@ -47,56 +49,88 @@ def calling(expression: Expression) -> bool:
 
 
 @dataclass(slots=True)
-class _Cost:
-    """What rows have taken: seconds, later ones counting more."""
+class Cost:
+    """Seconds that so many things have taken, later ones counting more."""
 
-    rows: float = 0.0
+    number: float = 0.0
     seconds: float = 0.0
 
-    def add(self, rows: int, seconds: float) -> None:
-        if self.rows > _FORGET:
-            self.rows, self.seconds = self.rows / 2, self.seconds / 2
-        self.rows += rows
+    def add(self, number: int, seconds: float) -> None:
+        """Take further ones."""
+        if self.number > _FORGET:
+            self.number, self.seconds = self.number / 2, self.seconds / 2
+        self.number += number
         self.seconds += seconds
 
     @property
-    def of_row(self) -> float | None:
-        return self.seconds / self.rows if self.rows else None
+    def of_one(self) -> float:
+        """What one takes; 0 where there was none."""
+        return self.seconds / self.number if self.number else 0.0
+
+
+class MeteredFunction:
+    """A function, and what its calls take."""
+
+    def __init__(self, function: Function, clock: Clock) -> None:
+        self._function = function
+        self._clock = clock
+        self.cost = Cost()
+
+    @property
+    def vectorized(self) -> bool:
+        """Whether the user's code sees whole vectors."""
+        return self._function.vectorized
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        """Call it."""
+        started = self._clock.now()
+        vector = self._function(columns, rows)
+        self.cost.add(rows, self._clock.now() - started)
+        return vector
 
 
 @dataclass(slots=True)
 class _StreamCalls:
-    """The choice for one stream: calls are delayed at first, as nothing is known of them."""
+    """The choice for one stream: calls are delayed at first, as nothing is known of them.
+
+    ``rows``, ``seconds`` and ``failed`` are of delayed calls: for how many rows, what they took,
+    and how many tuples were made for nothing but to fail.
+    """
 
     late: bool = True
-    costs: dict[bool, _Cost] = field(default_factory=lambda: {True: _Cost(), False: _Cost()})
-    calls: _Cost = field(default_factory=_Cost)
-    """What delayed calls have taken, by the rows that they were made for."""
+    rows: float = 0.0
+    seconds: float = 0.0
+    failed: float = 0.0
     changes: list[int] = field(default_factory=lambda: [0])
     """Numbers of arrivals: rows from the first up to the next were late, then early, and so on."""
     until_trial: int = 1
     pause: int = 1
 
-    def tries_other(self) -> bool:
-        """Tell whether some rows are to try the other way."""
-        if not self.late:
-            self.until_trial -= 1
-            return self.until_trial <= 0
-        now, own = self.costs[True].of_row, self.calls.of_row
-        cheap = now is not None and own is not None and own < now
-        if not cheap or self.calls.rows < _ENOUGH:
-            return False
-        self.until_trial -= 1
-        return self.until_trial <= 0
+    def delayed(self, rows: int) -> None:
+        """Take that so many rows were stored without calls."""
+        if self.rows > _FORGET:
+            self.rows, self.seconds = self.rows / 2, self.seconds / 2
+            self.failed /= 2
+        self.rows += rows
 
-    def tried(self) -> None:
-        """Choose by what is known now."""
-        one, other = self.costs[self.late].of_row, self.costs[not self.late].of_row
-        if one is not None and other is not None and other < _BETTER * one:
-            self.late, self.pause = not self.late, 1
-        else:
-            self.pause = min(2 * self.pause, _LONGEST_PAUSE)
+    def choose(self, call: Cost, tuple_: Cost) -> None:
+        """Choose by what a call takes, and a tuple that is made."""
+        if not self.rows or call.number < _ENOUGH:
+            return
+        early, late = call.of_one, (self.seconds + self.failed * tuple_.of_one) / self.rows
+        now, other = (late, early) if self.late else (early, late)
+        if other < _BETTER * now:
+            self.late = not self.late
+            self.until_trial = self.pause = 1
+
+    def tries(self) -> bool:
+        """Tell whether some rows of a push are to be delayed, though it does not seem to pay."""
+        self.until_trial -= 1
+        if self.until_trial > 0:
+            return False
+        self.pause = min(2 * self.pause, _LONGEST_PAUSE)
         self.until_trial = self.pause
+        return True
 
 
 class DelayedCalls:
@@ -104,9 +138,17 @@ class DelayedCalls:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._functions: list[MeteredFunction] = []
+        self._tuples = Cost()
         self._queries: dict[Expression, dict[int, set[int]]] = {}
         self._streams: dict[int, _StreamCalls] = {}
         self._now: dict[int, bool] = {}  # streams whose rows are pushed just now
+
+    def metered(self, functions: Sequence[Function]) -> list[MeteredFunction]:
+        """Return further functions with what measures them, in the order of their numbers."""
+        metered = [MeteredFunction(function, self._clock) for function in functions]
+        self._functions += metered
+        return metered
 
     def added(
         self, queries: Mapping[int, SharedQuery], tables: Collection[int]
@@ -166,29 +208,39 @@ class DelayedCalls:
         if only_stored:
             yield from self._in_one_way(known, stream, arrivals, late=True)
             return
-        trial = arrivals[:0]
-        if known.tries_other():
-            trial = arrivals[:TRIAL]
-            yield from self._taken(known, stream, trial, late=not known.late)
-            known.tried()
-        rest = arrivals[len(trial) :]
-        if known.late and not known.costs[True].rows:
-            yield from self._taken(known, stream, rest[:TRIAL], late=True)
-            rest = rest[TRIAL:]
-        yield from self._taken(known, stream, rest, late=known.late)
+        known.choose(self._call(stream), self._tuples)
+        if not known.rows or (not known.late and known.tries()):
+            yield from self._delayed(known, stream, arrivals[:TRIAL])
+            known.choose(self._call(stream), self._tuples)
+            arrivals = arrivals[TRIAL:]
+        if known.late:
+            yield from self._delayed(known, stream, arrivals)
+        else:
+            yield from self._in_one_way(known, stream, arrivals, late=False)
 
-    def _taken(
-        self, known: _StreamCalls, stream: int, rows: range, *, late: bool
-    ) -> Iterator[range]:
-        if not len(rows):
-            return
-        started = self._clock.now()
-        yield from self._in_one_way(known, stream, rows, late=late)
-        known.costs[late].add(len(rows), self._clock.now() - started)
+    def _delayed(self, known: _StreamCalls, stream: int, rows: range) -> Iterator[range]:
+        known.delayed(len(rows))
+        yield from self._in_one_way(known, stream, rows, late=True)
+
+    def _call(self, stream: int) -> Cost:
+        """Return what the functions take together that a stream's selections call."""
+        numbers = {
+            node.function
+            for expression, by_stream in self._queries.items()
+            if stream in by_stream
+            for node in expression.walk()
+            if isinstance(node, Call)
+        }
+        costs = [self._functions[number].cost for number in numbers]
+        together = Cost(min((cost.number for cost in costs), default=0.0))
+        together.seconds = together.number * sum(cost.of_one for cost in costs)
+        return together
 
     def _in_one_way(
         self, known: _StreamCalls, stream: int, rows: range, *, late: bool
     ) -> Iterator[range]:
+        if not len(rows):
+            return
         if late is not bool(len(known.changes) % 2):
             known.changes.append(rows.start)
         self._now[stream] = late
@@ -207,9 +259,15 @@ class DelayedCalls:
         ).astype(np.bool_)
         return late
 
-    def took(self, stream: int, rows: int, seconds: float) -> None:
-        """Take how long delayed calls for so many rows have taken."""
-        self._streams[stream].calls.add(rows, seconds)
+    def took(self, stream: int, seconds: float, failed: int) -> None:
+        """Take how long delayed calls have taken, and how many tuples have failed by them."""
+        known = self._streams[stream]
+        known.seconds += seconds
+        known.failed += failed
+
+    def made(self, tuples: int, seconds: float) -> None:
+        """Take how long it has taken to make so many joined tuples."""
+        self._tuples.add(tuples, seconds)
 
     def forget_before(self, stream: int, arrival: int) -> None:
         """Forget which way rows were taken that are gone."""

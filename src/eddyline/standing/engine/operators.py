@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
+from eddyline.engine.clock import Clock
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.slots import Matches
 from eddyline.engine.timestamps import Ticks
@@ -35,6 +36,10 @@ class Conditions(Protocol):
 
     def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
         """Return the lineage of tuples that have got a component of a stream just now."""
+        ...
+
+    def made(self, tuples: int, seconds: float) -> None:
+        """Take how long it has taken to find and make so many tuples, and to ask them."""
         ...
 
 
@@ -190,6 +195,7 @@ class Probe:
         finder: Finder,
         windows: Windows,
         conditions: Conditions,
+        clock: Clock,
     ) -> None:
         """Find the rows of the operator's stream by ``finder``.
 
@@ -201,6 +207,7 @@ class Probe:
         self._number = number
         self._windows = windows
         self._finder = finder
+        self._clock = clock
         self.made = 0
         """Tuples that it made."""
 
@@ -220,13 +227,17 @@ class Probe:
         left = shared.graph.open(visited)
         if left:
             results += alive(batch, shared.alive_for(batch, left), visited)
+        started, found = self._clock.now(), 0
         for probing in alive(batch, lineages, signature):
             matches, probed = self._finder.matches(probing, lineage_of(probing), shared.sets)
             if probed < len(probing):
                 probing, rest = probing.cut(probed)  # noqa: PLW2901 - the part that was probed
                 results.append(rest)
             if len(matches.places):
+                found += len(matches.places)
                 results += self._joined(probing, matches)
+        if found:
+            self._conditions.made(found, self._clock.now() - started)
         return results
 
     def _joined(self, batch: TupleBatch, matches: Matches) -> Sequence[TupleBatch]:

@@ -122,6 +122,8 @@ class SharedEddy:
     def take_functions(self, functions: Sequence[Function]) -> range:
         """Take further functions that selections call; return the numbers that they have here."""
         first = len(self._functions)
+        if self._delays:
+            functions = self.delayed.metered(functions)
         self._functions = (*self._functions, *functions)
         self._routed_for = None
         return range(first, len(self._functions))
@@ -438,7 +440,7 @@ class SharedEddy:
                 return Build(shared, stream, number, self._ticks)
             case Kind.PROBE:
                 finder = Finder(self._streams, stream, operator.keys)
-                return Probe(shared, operator, number, finder, self._windows, check)
+                return Probe(shared, operator, number, finder, self._windows, check, self._clock)
             case Kind.OUTPUT:
                 return Output(shared, number, self._put_out)
 
