@@ -36,6 +36,7 @@ import bench.soak.benchmark
 import bench.standing.aggregates
 import bench.standing.changes
 import bench.standing.kills
+import bench.standing.old_data
 import bench.standing.rules
 import bench.standing.windows
 import bench.tiny.benchmark
@@ -83,6 +84,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "changes": bench.standing.changes.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
+    "backfill": bench.standing.old_data.main,
     "soak": bench.soak.benchmark.main,
 }
 

@@ -10,10 +10,13 @@ import random
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import eddyline
 from bench.standing.events_taken import is_at_its_end
+from eddyline.standing.history import backfill_plan, event_history
+from eddyline.standing.history.backfill_log import BackfillLog
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.query_registry import QueryRegistry
@@ -69,6 +72,15 @@ COMPACTED = 20
 MOST_QUERIES = 40
 """Queries that stand at once; beyond, some go before others come."""
 
+BACKFILLS = ("100 hours", "5 minutes")
+"""How far back some of the new queries look: to the first event, or less."""
+
+PART_ROWS = 2_000
+"""Events of a part of a backfill: five micro-batches, so that kills come between parts, too."""
+
+MERGED = 5
+"""Segments of the history that become one."""
+
 
 def query(chance: random.Random) -> str:
     """Return a query: a selection, a join or an aggregate; in one of three cases it may raise."""
@@ -81,16 +93,19 @@ def query(chance: random.Random) -> str:
     return asked
 
 
-def come_and_go(queries: StandingQueries, chance: random.Random) -> None:
+def come_and_go(queries: StandingQueries, chance: random.Random, stopped: threading.Event) -> None:
     """Add, drop, replace, pause or resume queries, one at a time."""
     count = 0
-    while True:
-        time.sleep(chance.uniform(0.05, 0.5))
+    while not stopped.wait(chance.uniform(0.05, 0.5)):
         names = [row["name"] for row in queries.queries().select("name").collect()]
         kind = chance.random()
         some = chance.choice(names) if len(names) > len(JOBS) else None
         if kind < 0.5 and len(names) < MOST_QUERIES:  # noqa: PLR2004 - of ten changes five
-            queries.add(query(chance), name=f"q{time.time_ns()}-{count}")
+            sql = query(chance)
+            # Joins look back at stored rows, which a batch query does not know of.
+            looks_back = "JOIN" not in sql and chance.random() < 2 / 3
+            backfill = chance.choice(BACKFILLS) if looks_back else None
+            queries.add(sql, name=f"q{time.time_ns()}-{count}", backfill=backfill)
             count += 1
         elif some is None or some.startswith("first"):
             continue
@@ -102,6 +117,18 @@ def come_and_go(queries: StandingQueries, chance: random.Random) -> None:
             queries.pause(some)
         else:
             queries.resume(some)
+
+
+def finished_with_parts(log: BackfillLog, number: int, why: str) -> None:
+    """Take note that a backfill is finished, and keep what says what its parts were."""
+    if log.finished(number) is None:
+        log._write(number, "finished", why)  # noqa: SLF001 - as it does itself
+
+
+def backfills(queries: StandingQueries) -> Counter[str]:
+    """Return how many of the queries stand how far with their old data."""
+    rows = queries.queries().where("backfill IS NOT NULL AND state = 'running'").collect()
+    return Counter(str(row["backfill"]).partition(" ")[0] for row in rows)
 
 
 def main(directory: Path, seed: int, files: int) -> int:
@@ -116,7 +143,10 @@ def main(directory: Path, seed: int, files: int) -> int:
     }
     state = directory / "state"
     QueryRegistry.__init__.__kwdefaults__ = {"every": COMPACTED}
-    queries = StandingQueries(spark, streams=streams, state=state)
+    backfill_plan.PART_ROWS = PART_ROWS  # type: ignore[misc]  # much smaller than a user's
+    event_history.MERGED = MERGED  # type: ignore[misc]
+    setattr(BackfillLog, "finish", finished_with_parts)  # noqa: B010 - in its place
+    queries = StandingQueries(spark, streams=streams, state=state, history="200 hours")
     chance = random.Random(seed)
     known = {row["name"] for row in queries.queries().select("name").collect()}
     firsts = (("first-select", SELECTION), ("first-join", JOIN), ("first-aggregate", AGGREGATE))
@@ -125,7 +155,10 @@ def main(directory: Path, seed: int, files: int) -> int:
             queries.add(sql.format(80, 800), name=name)
     queries.start(directory / "out")
     print("started", flush=True)
-    threading.Thread(target=come_and_go, args=(queries, chance), daemon=True).start()
+    stopped = threading.Event()
+    changes_come = threading.Thread(target=come_and_go, args=(queries, chance, stopped))
+    changes_come.daemon = True
+    changes_come.start()
     logs = [BatchLog(state / "jobs" / job / "batches") for job in JOBS]
     # After the last events comes a batch without any, which closes windows.
     further = {state / "jobs" / job / "checkpoint": job.startswith("aggregate") for job in JOBS}
@@ -133,6 +166,13 @@ def main(directory: Path, seed: int, files: int) -> int:
         if queries.await_termination(0.5):
             print("ended before its time", flush=True)
             return 1
+    stopped.set()
+    changes_come.join()
+    while (far := backfills(queries)).keys() - {"done", "waiting"}:
+        if far["failed,"]:
+            print("a backfill has failed", flush=True)
+            return 1
+        time.sleep(0.5)
     changes = ChangeLog(state / "queries")
     left = f"{len(changes.changes())} of {changes.last()} changes left"
     print("done", [log.newest() for log in logs], left, flush=True)

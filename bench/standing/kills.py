@@ -1,10 +1,11 @@
 """Kills a job of standing queries again and again, and compares what it has put out.
 
 ``make bench ARGS="kills"``: the driver with its JVM, or a Python worker, at moments drawn by
-chance, while queries come and go, and some are paused by errors of theirs. At the end each query's
-results must be those of a batch query over the same events, for the micro-batches in which it
-stood: nothing lost, nothing twice. One that raises has those without the rows on which it does, and
-must not have stood in any micro-batch after.
+chance, while queries come and go, some look back at old events, and some are paused by errors of
+theirs. At the end each query's results must be those of a batch query over the same events, for the
+micro-batches in which it stood and what it looked back at: nothing lost, nothing twice. One that
+raises has those without the rows on which it does, and must not have stood in any micro-batch
+after.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import eddyline
-from bench.standing.events_taken import events_taken
+from bench.standing.events_taken import FilesByStream, events_taken
 from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK
+from bench.standing.old_rows import OldRows
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.jobs import job_of
-from eddyline.standing.log.live_queries import LiveQueries
+from eddyline.standing.log.live_queries import LiveQueries, StandingQuery
 
 ROWS = 400
 """Events of a stream in a micro-batch."""
@@ -168,10 +170,16 @@ def events(spark: SparkSession, directory: Path, stream: str, files: Sequence[in
     return spark.read.schema(SCHEMA).parquet(*paths(directory, stream, files))
 
 
-def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]:
-    """Yield for each query what plain Spark finds in the batches in which it stood."""
-    state = directory / "state"
-    taken = {job: events_taken(state / "jobs" / job / "checkpoint") for job in JOBS}
+class Stood(NamedTuple):
+    """All queries by number, the micro-batches in which each stood, and which run at the end."""
+
+    queries: dict[int, StandingQuery]
+    batches: dict[int, list[int]]
+    running: set[int]
+
+
+def stood_in(state: Path, taken: Mapping[str, list[FilesByStream]]) -> Stood:
+    """Return which queries stood in which micro-batches of their jobs."""
     ran: dict[str, list[int]] = {}
     for job, of_job in taken.items():
         batch_log = BatchLog(state / "jobs" / job / "batches")
@@ -179,21 +187,37 @@ def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]
         ran[job] = [run.version if run else 0 for run in runs]
     log = ChangeLog(state / "queries")
     live = LiveQueries()
-    stood: dict[int, list[int]] = defaultdict(list)
+    batches: dict[int, list[int]] = defaultdict(list)
     queries = {}
-    versions = sorted({version for of_job in ran.values() for version in of_job})
-    for version in versions:
+    for version in sorted({version for of_job in ran.values() for version in of_job}):
         live.go_to(version, log)
         for number, query in live.running.items():
             queries[number] = query
             versions_run = ran[job_of(query.template).name]
-            stood[number] += [batch for batch, run in enumerate(versions_run) if run == version]
+            batches[number] += [batch for batch, run in enumerate(versions_run) if run == version]
+    live.go_to(log.last(), log)
+    return Stood(queries, batches, {*live.running})
+
+
+def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]:
+    """Yield for each query what plain Spark finds in the batches in which it stood."""
+    state = directory / "state"
+    taken = {job: events_taken(state / "jobs" / job / "checkpoint") for job in JOBS}
+    queries, stood, running = stood_in(state, taken)
+
+    def ask(sql: str, files: Sequence[int], condition: str) -> list[Row]:
+        events(spark, directory, "trades", files).where(condition).createOrReplaceTempView("trades")
+        return spark.sql(without_errors(sql)).collect()
+
+    old = OldRows(directory, taken, running, ask, WATERMARK)
     found: dict[str, Rows] = defaultdict(Counter)
     stopped = 0
     for number, of_query in stood.items():
         template = queries[number].template
         of_job = taken[job_of(template).name]
-        if not any(of_job[batch][name] for batch in of_query for name in of_job[batch]):
+        looks_back = queries[number].look_back is not None and bool(of_query)
+        with_events = any(of_job[batch][name] for batch in of_query for name in of_job[batch])
+        if not with_events and not looks_back:
             continue
         for name in of_job[0]:
             files = [file for batch in of_query for file in of_job[batch][name]]
@@ -213,10 +237,18 @@ def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]
             closed = watermark(directory, before)
             size = template.aggregated.aggregation.grouping.window.size / 1e6
             results = [row for row in results if row["began"].timestamp() + size <= closed]
+        if looks_back and template.aggregated is not None:
+            results = old.windows(queries[number], of_query)
+        elif looks_back:
+            results += old.selected(queries[number], min(of_query))
         for row in results:
             own = {name: value for name, value in row.asDict().items() if name != "ratio"}
             found[queries[number].name][tuple(own.values())] += 1
     print(f"{stopped} selections were stopped by errors")
+    print(
+        f"{old.backfills} queries looked back, {old.with_results} of them found something; "
+        f"{old.unfinished} went before the end"
+    )
     yield from found.items()
 
 

@@ -381,7 +381,7 @@ def test_backfill(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Fee
     with StandingQueries(spark, streams=streams, state=state) as queries:
         queries.add(JOINS["both"], name="both", backfill="1 hour")
         queries.add(JOINS["both"], name="blind")
-        with pytest.raises(NotShareableError, match="nothing is stored"):
+        with pytest.raises(NotShareableError, match="start with history="):
             queries.add(SELECTIONS["dear"], name="dear", backfill="1 hour")
         with pytest.raises(ValueError, match="no interval"):
             queries.add(JOINS["both"], name="bad", backfill="soon")

@@ -113,6 +113,7 @@ examples:
 alerts.toml:
   state = "alerts-state"            # where the queries are kept
   sink = "alerts"                   # a folder of Parquet files by query, or "console"
+  history = "7 days"                # old data that new queries can see with --backfill
   [streams.trades]
   format = "parquet"                # any that Spark can read as a stream
   schema = "symbol string, price double, time timestamp"
@@ -381,7 +382,7 @@ def _add_rules(commands: argparse._SubParsersAction[_Parser]) -> None:
     add.add_argument("sql", metavar="QUERY", help="a SELECT over the job's streams")
     add.add_argument("--replace", action="store_true", help="put it in the place of one")
     add.add_argument(
-        "--backfill", metavar="INTERVAL", help='see what is stored of "10 minutes" before, too'
+        "--backfill", metavar="INTERVAL", help='see what is kept of "10 minutes" before, too'
     )
     add.add_argument(
         "--keep",

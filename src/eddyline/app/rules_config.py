@@ -55,6 +55,7 @@ class RulesConfig:
     queries: Mapping[str, QueryConfig]
     templates: tuple[TemplateConfig, ...]
     trigger: str | None
+    history: str | None = None
 
 
 def read_rules(path: Path) -> RulesConfig:
@@ -78,8 +79,7 @@ class _Reader:
         self._path = path
 
     def config(self, found: Mapping[str, Any]) -> RulesConfig:
-        known = {"state", "sink", "streams", "tables", "queries", "templates", "trigger"}
-        self._only(found, known, "the file")
+        self._only(found, set(RulesConfig.__slots__), "the file")
         streams = self._mapping(found.get("streams", {}), "streams")
         if not streams:
             raise self._wrong("there is no [streams.NAME]")
@@ -98,6 +98,7 @@ class _Reader:
             },
             templates=tuple(map(self._template, found.get("templates", []))),
             trigger=self._text(found["trigger"], "trigger") if "trigger" in found else None,
+            history=self._text(found["history"], "history") if "history" in found else None,
         )
 
     def _stream(self, name: str, found: object) -> StreamConfig:

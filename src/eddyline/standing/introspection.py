@@ -42,6 +42,7 @@ QUERIES: Final = pa.schema(
         "sql": pa.string(),
         "derived": pa.list_(pa.string()),
         "keep": pa.string(),
+        "backfill": pa.string(),
         "parameters": pa.string(),
         "rows_in": pa.int64(),
         "results": pa.int64(),
@@ -138,9 +139,17 @@ class Progress:
 class Introspection:
     """What was done since the start; any thread may note and ask."""
 
-    def __init__(self, there: Callable[[], Collection[int]]) -> None:
-        """``there`` gives the numbers of all queries, paused or not."""
+    def __init__(
+        self,
+        there: Callable[[], Collection[int]],
+        backfill_of: Callable[[StandingQuery], str | None] = lambda _: None,
+    ) -> None:
+        """``there`` gives the numbers of all queries, paused or not.
+
+        ``backfill_of`` says how far the backfill of a query is, None where it has none.
+        """
         self._there = there
+        self._backfill_of = backfill_of
         self._noting = threading.Lock()
         # As numbers alone: with what each query did, a thousand batches of 10,000 are a gigabyte.
         self._batches: deque[tuple[object, ...]] = deque(maxlen=BATCHES_KEPT)
@@ -178,6 +187,12 @@ class Introspection:
                 totals.operators[operator] = totals.operators.get(operator, 0.0) + seconds
             if len(totals.joined) > totals.most:
                 totals.let_go(self._there())
+
+    def note_part(self, record: BatchRecord, job: str) -> None:
+        """Take in what a part of a backfill did for queries of a job."""
+        with self._noting:
+            self._batches.append(_row_of(record))
+            self._totals.setdefault(job, _JobTotals()).results.update(record.counts.results)
 
     def queries(
         self, running: Sequence[StandingQuery], paused: Sequence[tuple[StandingQuery, str]]
@@ -243,6 +258,7 @@ class Introspection:
             "sql": query.template.sql,
             "derived": [column.text for column in query.template.derived if column.text],
             "keep": keep_text(query.template.keep),
+            "backfill": self._backfill_of(query),
             "parameters": json.dumps(values, default=str) if values else None,
             "rows_in": totals.rows_in - before,
             "results": totals.results[query.number],

@@ -53,6 +53,7 @@ from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.cell import RESULTS, Cell
 from eddyline.standing.tasks.counts import CountsByBatch
 from eddyline.standing.tasks.dealing import Dealing
+from eddyline.standing.tasks.old_windows import OldWindows
 from eddyline.standing.tasks.putting_out import PuttingOut
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
@@ -108,6 +109,9 @@ class JoiningBatches:
         self._time_zone = analysis.time_zone
         self._own_types = self._streams.types
         self._had: Sequence[StandingQuery] | None = None
+        self.begins: Mapping[int, int] = {}
+        """When the first window begins that a query sees here, by its number; for all others that
+        is any."""
 
     def lacks(self, queries: Sequence[StandingQuery]) -> bool:
         """Tell whether queries ask about derived columns that the stream's plan does not compute.
@@ -130,29 +134,11 @@ class JoiningBatches:
 
         With the derived columns that ``templates`` ask about.
         """
-        self._derived = [derived_in(name, templates) for name in self._job.streams]
-        types = list(self._own_types)
-        for number, derived in enumerate(self._derived):
-            of_stream = {n: column for n, (column, _) in derived.items()}
-            types[number] = types_with(types[number], of_stream, self._time_zone)
-        shown = [tuple(schema.names) for schema in self._schemas]
-        for number, derived in enumerate(self._derived):
-            shown[number] = names_with(shown[number], (column for column, _ in derived.values()))
-        self._streams = replace(self._streams, types=tuple(types), names=tuple(shown))
+        self._derive(templates)
         cells = self._streams.cells
-        schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
-        parts = []
-        for number, name in enumerate(self._job.streams):
-            columns = tuple(
-                place for place, kind in enumerate(self._streams.types[number]) if kind is not None
-            )
-            dealing = Dealing(self._streams, number, columns, len(cells), self._counts)
-            derived = self._derived[number]
-            names = dict(enumerate(self._schemas[number].names))
-            names |= {n: column.name for n, (column, _) in derived.items()}
-            rows = DerivedPlans(self._analysis).over(classic(streams[name]), derived)
-            travelling = rows.select(*[F.col(quoted(names[place])) for place in columns])
-            parts.append(travelling.mapInArrow(sent(dealing), schema))
+        parts = [
+            self._dealt(streams[name], number) for number, name in enumerate(self._job.streams)
+        ]
         every = reduce(DataFrame.unionAll, parts)
         labels = F.array(*map(F.lit, cells))
         watermark = any(time is not None for time in self._streams.times)
@@ -166,6 +152,44 @@ class JoiningBatches:
                 "EventTime" if watermark else "None",
             )
         )
+
+    def old_windows(
+        self, rows: DataFrame, templates: Sequence[QueryTemplate], since: int, until: int
+    ) -> DataFrame:
+        """Return what one cell puts out for old events of a stream, which are in one partition.
+
+        With the derived columns that ``templates`` ask about, and only windows that begin at a time
+        from ``since`` on and before ``until``.
+        """
+        self._derive(templates)
+        found = OldWindows(self._streams, self._counts, since, until)
+        return self._dealt(rows, 0).mapInArrow(sent(found), RESULTS)
+
+    def _derive(self, templates: Sequence[QueryTemplate]) -> None:
+        """Have the derived columns that templates ask about in plans that are made from now on."""
+        self._derived = [derived_in(name, templates) for name in self._job.streams]
+        types = list(self._own_types)
+        for number, derived in enumerate(self._derived):
+            of_stream = {n: column for n, (column, _) in derived.items()}
+            types[number] = types_with(types[number], of_stream, self._time_zone)
+        shown = [tuple(schema.names) for schema in self._schemas]
+        for number, derived in enumerate(self._derived):
+            shown[number] = names_with(shown[number], (column for column, _ in derived.values()))
+        self._streams = replace(self._streams, types=tuple(types), names=tuple(shown))
+
+    def _dealt(self, rows: DataFrame, number: int) -> DataFrame:
+        """Return the rows of a stream as blobs by cell."""
+        schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
+        columns = tuple(
+            place for place, kind in enumerate(self._streams.types[number]) if kind is not None
+        )
+        dealing = Dealing(self._streams, number, columns, len(self._streams.cells), self._counts)
+        derived = self._derived[number]
+        names = dict(enumerate(self._schemas[number].names))
+        names |= {n: column.name for n, (column, _) in derived.items()}
+        computed = DerivedPlans(self._analysis).over(classic(rows), derived)
+        travelling = computed.select(*[F.col(quoted(names[place])) for place in columns])
+        return travelling.mapInArrow(sent(dealing), schema)
 
     def results(
         self,
@@ -213,7 +237,7 @@ class JoiningBatches:
             arrow.append(pa.field(name, returned_type(shown)))
         if aggregations:  # what cells have of a group comes together
             packed = classic(repartitioned(packed, len(self._streams.cells), "part"))
-        put = PuttingOut(self._streams, pa.schema(arrow), self._counts)
+        put = PuttingOut(self._streams, pa.schema(arrow), self._counts, self.begins)
         rows = packed.mapInArrow(sent(put), StructType(fields))
         return results(classic(rows), names, self._readings.by_layout, self._time_zone)
 

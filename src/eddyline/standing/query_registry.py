@@ -141,6 +141,18 @@ class QueryRegistry:
         with self._changing:
             return set(self._numbers.values())
 
+    def still_running(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return those of some queries that run now."""
+        with self._changing:
+            return tuple(number for number in numbers if number in self._live.running)
+
+    def named(self, name: str) -> StandingQuery:
+        """Return the query of a name, be it paused; UnknownQueryError where there is none."""
+        with self._changing:
+            (number,) = self._numbers_of([name])
+            query = self._live.running.get(number)
+            return self._live.paused[number][0] if query is None else query
+
     def has(self, name: str) -> bool:
         """Tell whether there is a query of that name."""
         with self._changing:

@@ -18,6 +18,7 @@ from eddyline import catalyst
 from eddyline.errors import EddylineError
 from eddyline.host.classic import classic
 from eddyline.standing.failing_outputs import FailingOutputs
+from eddyline.standing.history.seams import Seam
 from eddyline.standing.introspection import BatchRecord
 from eddyline.standing.joining_job import JoiningBatches
 from eddyline.standing.log.jobs import Job, job_of
@@ -89,13 +90,15 @@ class RunningJob:
         put_out: Callable[[DataFrame, Batch, Sequence[StandingQuery], int], object],
         note: Callable[[BatchRecord, Sequence[StandingQuery]], object],
         limits: RuleLimits = NO_LIMITS,
+        seam: Seam | None = None,
     ) -> None:
         """Take what to do, and where tasks report.
 
         ``overload`` says how much of the rows is taken, ``limits`` what a query may take.
         ``put_out`` takes the results of each micro-batch with its queries and their version,
-        ``note`` what it did.
+        ``note`` what it did. ``seam`` is for queries that ask for old data.
         """
+        self._seam = seam
         self._counts = counts
         self._overload = overload
         self._limits = limits
@@ -282,6 +285,8 @@ class RunningJob:
         queries = self.queries_at(run.version)
         if self._batches.lacks(queries):
             return False
+        if self._seam is not None:
+            rows = self._seam.begin(rows, batch, queries)
         counts, results = Counts(), None
         if queries:
             results = self._batches.results(classic(rows), queries, run, batch)
@@ -296,6 +301,8 @@ class RunningJob:
                 self._counts.value.pop((self.job.name, batch), None)  # of what was done again
             self._find_floods(counts)
             self._pause_failed(counts.errors)
+        if self._seam is not None:
+            self._seam.end(counts)
         if counts.rows_in.total():  # without rows there is no task that could wake a cell
             self._woken = run.version
         elapsed = time.perf_counter() - clock

@@ -1,6 +1,6 @@
 """Standing queries: any number of continuous queries in one Spark streaming job.
 
-Over 500 lines, as it is the public face: a method for each verb, most of it what users read of it.
+Over 550 lines, as it is the public face: a method for each verb, most of it what users read of it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from urllib.parse import quote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StructField
 
 from eddyline.asking.checked_numbers import positive_number, switch, text, whole_number
+from eddyline.blocks.column_types import spark_type
 from eddyline.errors import NotShareableError, UnknownQueryError
 from eddyline.host.classic import classic_session
 from eddyline.quirks.state_in_python import require_state_in_python
@@ -32,6 +35,7 @@ from eddyline.standing.arguments import (
     kept_for,
     microseconds_of,
 )
+from eddyline.standing.history.old_data import OldData
 from eddyline.standing.introspection import BatchRecord, Introspection, Progress
 from eddyline.standing.joining_job import JoiningBatches
 from eddyline.standing.log.jobs import Job, job_of
@@ -44,13 +48,15 @@ from eddyline.standing.overload import POLICIES, Overload
 from eddyline.standing.parameter_tables import as_sent, as_table, check_shown, kinds_of
 from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.query_template import QueryGroup
+from eddyline.standing.recent_results import RecentResults, recent_frame, results_under
 from eddyline.standing.requests import Desk
 from eddyline.standing.running_job import RunningJob
 from eddyline.standing.selecting_job import SelectingBatches
-from eddyline.standing.sinks import Batch, Callback, Sink, as_sink, tell
+from eddyline.standing.sinks import Batch, Callback, ParquetSink, Sink, as_sink, tell
 from eddyline.standing.stream_settings import cell_labels, require_protobuf
 from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
+from eddyline.standing.tasks.sampled_rows import SAMPLE_TYPE
 from eddyline.standing.time_bounds import check_bounded
 from eddyline.standing.written_parameters import written_templates
 
@@ -79,6 +85,10 @@ class StandingQueries:
       is called no more in it, and the queries that need the call are paused.
     - ``max_results``: how many results a query may have in a micro-batch; one with more is paused
       after it, and those beyond are left out.
+    - ``history``: how long the events of streams are kept, back from the latest one, such as ``"7
+      days"``: old data for queries with ``backfill``. Once kept, it is to be given every time.
+    - ``recent``: how many results of each query are kept for :meth:`results`, where the sink is a
+      function; under a path all are.
     - ``remember``: cache the results of deterministic Python functions from event to event, in 64
       MB of each worker process.
 
@@ -90,7 +100,7 @@ class StandingQueries:
     invalid SQL.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what users may choose, by name
         self,
         spark: SparkSession,
         *,
@@ -102,6 +112,8 @@ class StandingQueries:
         remember: bool = True,
         function_seconds: float | None = None,
         max_results: int | None = None,
+        history: str | dt.timedelta | None = None,
+        recent: int | None = None,
     ) -> None:
         """Open the queries of a state directory, which is created if it does not exist."""
         self._spark = classic_session(spark)
@@ -118,6 +130,8 @@ class StandingQueries:
         self._on_overload, self._target = on_overload, positive_number(target, "target")
         self._streams, self._tables = checked_frames(streams, tables)
         directory = checked_state(state)
+        horizon = None if history is None else microseconds_of(history)
+        most = None if recent is None else whole_number(recent, "recent", 1)
         frames = self._streams | self._tables
         self._schemas = {name: df.schema for name, df in frames.items()}
         self._analysis = Analysis(self._spark, self._schemas, self._tables)
@@ -132,9 +146,26 @@ class StandingQueries:
         self._analysis.know((query.template for query in known), self._registry.next_columns())
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
-        self._introspection = Introspection(self._registry.numbers)
         self._subscriptions = Subscriptions()
         self._counts = self._spark.sparkContext.accumulator({}, CountsParam())
+        self._recent = None if most is None else RecentResults(directory / "recent.sqlite", most)
+        try:
+            self._old = OldData(
+                self._spark,
+                self._analysis,
+                self._registry,
+                {name: self._schemas[name] for name in self._streams},
+                horizon,
+                self._counts,
+                self._put_out,
+                self._note_part,
+                remember=self._remember,
+                samples=self._samples,
+            )
+        except BaseException:
+            self._registry.close()
+            raise
+        self._introspection = Introspection(self._registry.numbers, self._old.state_of)
         self._cells = min(
             self._spark.sparkContext.defaultParallelism,
             int(str(self._spark.conf.get("spark.sql.shuffle.partitions"))),
@@ -153,8 +184,10 @@ class StandingQueries:
     ) -> None:
         """Add a query; it sees the rows of the next micro-batch and of all after it.
 
-        With ``backfill``, an interval such as ``"10 minutes"``, a query that joins streams also
-        sees those events of that time before the latest that are stored for other queries.
+        With ``backfill``, an interval such as ``"1 day"``, a query also sees the events of that
+        time before the latest one, which come from the ``history``; of aggregates the windows that
+        begin within it. Each event is seen once, and the old ones in the background: ``queries()``
+        says how far that is. A query that joins streams sees those that are stored for others.
 
         A query that joins streams needs a bound on the distance of their event times: a window, or
         ``keep``. With ``"1 hour"`` rows meet whose times are no farther apart, and are stored no
@@ -164,9 +197,8 @@ class StandingQueries:
         ``NotShareableError`` for a query that cannot stand, ``ValueError`` for a name that is
         taken.
         """
-        look_back = None if backfill is None else microseconds_of(backfill)
-        kept = kept_for(keep)
-        self._add(sql, pa.table({}), (checked_name(name),), {}, look_back=look_back, keep=kept)
+        named = (checked_name(name),)
+        self._add(sql, pa.table({}), named, {}, backfill=backfill, keep=kept_for(keep))
 
     def add_many(
         self,
@@ -174,6 +206,7 @@ class StandingQueries:
         parameters: object,
         *,
         name: str | None = None,
+        backfill: str | dt.timedelta | None = None,
         keep: str | dt.timedelta | None = None,
     ) -> tuple[str, ...]:
         """Add a query for each row of ``parameters``, whose values replace ``:markers``.
@@ -183,7 +216,7 @@ class StandingQueries:
         ``name`` names the queries; without one they are called ``name-0``, ``name-1`` and so on.
         Either all queries are added or none. Returns their names. Times without a zone are in the
         session's zone in pandas, as in ``createDataFrame``; in an Arrow table they are
-        ``TIMESTAMP_NTZ``. ``keep`` is as for :meth:`add`.
+        ``TIMESTAMP_NTZ``. ``backfill`` and ``keep`` are as for :meth:`add`.
         """
         text(template, "a query", "SELECT * FROM events WHERE id = :id")
         table = as_table(parameters, self._analysis.time_zone)
@@ -202,18 +235,32 @@ class StandingQueries:
             raise ValueError("two queries have the same name")
         kinds = kinds_of(table)
         sent = as_sent(table, kinds, self._analysis.time_zone)
-        self._add(template, sent, names, kinds, keep=kept_for(keep))
+        self._add(template, sent, names, kinds, backfill=backfill, keep=kept_for(keep))
         return names
 
-    def replace(self, name: str, sql: str, *, keep: str | dt.timedelta | None = None) -> None:
-        """Replace a query by another one, between two micro-batches and without a gap."""
+    def replace(
+        self,
+        name: str,
+        sql: str,
+        *,
+        backfill: str | dt.timedelta | None = None,
+        keep: str | dt.timedelta | None = None,
+    ) -> None:
+        """Replace a query by another one, between two micro-batches and without a gap.
+
+        ``backfill`` and ``keep`` are as for :meth:`add`.
+        """
         self._require(name)
-        self._add(sql, pa.table({}), (name,), {}, instead=(name,), keep=kept_for(keep))
+        instead = (name,)
+        kept = kept_for(keep)
+        self._add(sql, pa.table({}), (name,), {}, instead=instead, backfill=backfill, keep=kept)
 
     def drop(self, *names: str) -> None:
         """Drop queries from the next micro-batch on; UnknownQueryError for a name without one."""
         chosen = checked_names(names, "drop")
         self._subscriptions.end(chosen, lambda: self._registry.drop(chosen), self._at_work)
+        if self._recent is not None:
+            self._recent.forget(chosen)
 
     def pause(self, *names: str) -> None:
         """Pause queries: they miss the rows that arrive until they are resumed."""
@@ -234,6 +281,28 @@ class StandingQueries:
         if not callable(callback):
             raise TypeError(f"callback is a function of a table and a batch, not {callback!r}")
         self._subscriptions.add(name, callback, lambda: self._require(name))
+
+    def results(self, name: str) -> DataFrame:
+        """Return what a query has put out lately, for those who come later.
+
+        In the query's own columns, and ``batch``, the micro-batch or part of a backfill that a
+        result came with. Where the sink is a path these are all results under it; where it is a
+        function the latest, as many as ``recent`` says and those of the same batch.
+
+        Raises ``UnknownQueryError``, and ``ValueError`` where no results are kept.
+        """
+        outputs = self._registry.named(name).template.outputs
+        columns = [StructField(column.name, spark_type(column.type)) for column in outputs]
+        if self._samples:
+            columns.insert(0, StructField(SAMPLE, from_arrow_type(SAMPLE_TYPE)))
+        if isinstance(self._sink, ParquetSink):
+            return results_under(self._spark, self._sink.path, name, columns)
+        if self._recent is None:
+            raise ValueError(
+                "results are kept under a path, while the queries run, and for a function with "
+                "recent=, as in StandingQueries(…, recent=1_000)"
+            )
+        return recent_frame(self._spark, self._recent.of(name, columns), columns)
 
     def queries(self) -> DataFrame:
         """Return a table of all queries: state, SQL, and results so far."""
@@ -277,6 +346,7 @@ class StandingQueries:
             self._sink = as_sink(sink)
             self._trigger = dict(trigger)
             self._desk = Desk(self._registry.state, self._answer)
+            self._old.start()
             try:
                 self._start_jobs(self._jobs_wanted())
             except BaseException:
@@ -287,6 +357,7 @@ class StandingQueries:
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the jobs end, at most ``timeout`` seconds; raise the error that ended them.
 
+        Then old data are waited for, as far as their backfills can be done.
         Returns whether they have ended. Where no query has run yet there is nothing to end, unless
         the jobs take only the data that are there.
         """
@@ -300,7 +371,7 @@ class StandingQueries:
         done = True
         for job in list(self._jobs.values()):
             done = job.await_termination(timeout) and done
-        return done
+        return done and self._old.wait(timeout)
 
     def _has_failed(self) -> bool:
         return any(job.query.exception() is not None for job in self._jobs.values())
@@ -316,6 +387,8 @@ class StandingQueries:
     def stop(self) -> None:
         """Stop the jobs, and release the state directory."""
         self._halt()
+        if self._recent is not None:
+            self._recent.close()
         self._registry.close()
 
     def _halt(self) -> None:
@@ -324,6 +397,7 @@ class StandingQueries:
             self._desk = None
         for job in self._jobs.values():
             job.stop()
+        self._old.stop()
         self._jobs.clear()
         self._sink = None
 
@@ -342,10 +416,11 @@ class StandingQueries:
         names: tuple[str, ...],
         kinds: Mapping[str, Any],
         instead: Sequence[str] = (),
-        look_back: int | None = None,
+        backfill: str | dt.timedelta | None = None,
         keep: int | None = None,
     ) -> None:
         self._registry.require_open()
+        look_back = None if backfill is None else microseconds_of(backfill)
         text(sql, "a query", "SELECT * FROM events")
         groups = []
         for template, rows in written_templates(
@@ -369,11 +444,8 @@ class StandingQueries:
         template = group.template
         check_bounded(template, self._schemas)
         job = job_of(template)
-        if group.look_back is not None and not job.joins:
-            raise NotShareableError(
-                "of a query that joins no streams nothing is stored to look back at: "
-                f"{template.sql}"
-            )
+        if group.look_back is not None:
+            self._old.check(template, group.look_back)
         if job.keeps_state:
             require_protobuf()
         try:
@@ -392,7 +464,8 @@ class StandingQueries:
                 keep = request.get("keep")
                 self.add(sql, name=name, backfill=request.get("backfill"), keep=keep)
             case {"do": "replace", "name": str(name), "sql": str(sql)}:
-                self.replace(name, sql, keep=request.get("keep"))
+                keep = request.get("keep")
+                self.replace(name, sql, backfill=request.get("backfill"), keep=keep)
             case {"do": "drop" | "pause" | "resume" as what, "names": list(names)}:
                 {"drop": self.drop, "pause": self.pause, "resume": self.resume}[what](*names)
             case {"do": "list"}:
@@ -426,20 +499,32 @@ class StandingQueries:
             if query.name in told
         }
         sink = self._sink
-        if told:
+        recent = None if isinstance(sink, ParquetSink) else self._recent
+        again = bool(told) or recent is not None
+        if again:
             results = results.persist()
         try:
             if sink is not None:
                 sink(results, batch)
             if told:
                 tell(results, batch, told, columns)
+            if recent is not None:
+                by_name = {query.name: query for query in queries}
+                recent.take(
+                    results,
+                    batch,
+                    lambda name: [*also, *(c.name for c in by_name[name].template.outputs)],
+                )
         finally:
-            if told:
+            if again:
                 results.unpersist()
 
     def _note(self, record: BatchRecord, queries: Sequence[StandingQuery]) -> None:
         self._introspection.note(record, queries)
         self._subscriptions.ran(record.job)
+
+    def _note_part(self, record: BatchRecord, job: str) -> None:
+        self._introspection.note_part(record, job)
 
     def _at_work(self) -> set[str]:
         """Return the jobs that are in the middle of a batch."""
@@ -450,7 +535,8 @@ class StandingQueries:
             raise UnknownQueryError(f"there is no query {name!r}")
 
     def _jobs_wanted(self) -> list[Job]:
-        return list(dict.fromkeys(job_of(query.template) for query in self._registry.running()))
+        wanted = [*self._old.jobs, *(job_of(query.template) for query in self._registry.running())]
+        return list(dict.fromkeys(wanted))
 
     def _start_jobs(self, jobs: Sequence[Job]) -> None:
         """Start those of the jobs that do not run yet."""
@@ -520,6 +606,7 @@ class StandingQueries:
             self._put_out,
             self._note,
             self._limits,
+            self._old.seam(job, batches),
         )
         running.start(plan, self._cells, self._trigger)
         return running

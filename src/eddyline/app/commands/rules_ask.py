@@ -53,6 +53,8 @@ def listed(queries: Sequence[Mapping[str, Any]]) -> Table:
         sql = " ".join(query["sql"].split())
         if query["keep"]:
             sql += f"  keep {query['keep']}"
+        if query.get("backfill"):  # a job of an earlier version does not say
+            sql += f"  backfill {query['backfill']}"
         if query["parameters"]:
             sql += f"  {query['parameters']}"
         table.add_row(query["name"], state, f"{query['rows_in']:,}", f"{query['results']:,}", sql)

@@ -38,7 +38,11 @@ def run(invocation: RulesRunInvocation) -> ExitCode:
         tables = {name: _table(spark, name, path) for name, path in config.tables.items()}
         try:
             queries = eddyline.StandingQueries(
-                spark, streams=streams, tables=tables, state=config.state
+                spark,
+                streams=streams,
+                tables=tables,
+                state=config.state,
+                history=config.history,
             )
         except (StateError, ValueError) as error:
             raise RunError(str(error)) from error

@@ -25,7 +25,8 @@ class Counts:
     ``rows_in``, ``late`` and ``dropped`` are by stream, ``results`` by query, as are those
     ``left_out`` because there were too many, ``stored``
     and ``entries`` by cell and stream, ``seconds`` by what did the work. ``window_events`` and
-    ``window_dropped`` are of windows that have closed, by their grouping, start and end.
+    ``window_dropped`` are of windows that have closed, by their grouping, start and end. ``latest``
+    is the latest event time, in microseconds, by stream.
     """
 
     rows_in: Counter[str] = field(default_factory=Counter)
@@ -39,15 +40,18 @@ class Counts:
     window_dropped: Counter[tuple[str, int, int]] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=_no_seconds)
     errors: dict[int, QueryFailure] = field(default_factory=dict)
+    latest: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Counts) -> None:
         """Add what another task has counted."""
         for name in self.__slots__:
-            if name not in {"errors", "seconds"}:
+            if name not in {"errors", "latest", "seconds"}:
                 getattr(self, name).update(getattr(other, name))
         for what, seconds in other.seconds.items():
             self.seconds[what] += seconds
         self.errors = other.errors | self.errors
+        for stream, latest in other.latest.items():
+            self.latest[stream] = max(latest, self.latest.get(stream, latest))
 
     def add_results(self, queries: npt.NDArray[np.int64]) -> None:
         """Count a result for each of these queries."""

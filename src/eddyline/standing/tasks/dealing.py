@@ -28,6 +28,7 @@ from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
 from eddyline.standing.tasks.dropped_groups import DroppedGroups, countable_groupings
+from eddyline.standing.tasks.joining import latest_of
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled
 from eddyline.standing.tasks.micro_batch import micro_batch
 from eddyline.standing.tasks.sampled_rows import EventTally, SampledRows
@@ -61,6 +62,9 @@ class Dealing:
         first = context.partitionId() if context is not None else 0
         for turn, batch in enumerate(gathered(batches, BLOB_ROWS), first):
             counts.rows_in[job.streams[self.stream]] += batch.num_rows
+            if at is not None and batch.num_rows:
+                stream, latest = job.streams[self.stream], latest_of(batch.column(at))
+                counts.latest[stream] = max(latest, counts.latest.get(stream, latest))
             taken = sample.taken(batch.num_rows)
             tally.add(None if at is None else batch.column(at), batch.num_rows, taken)
             if taken is not None:

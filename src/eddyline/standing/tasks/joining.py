@@ -138,7 +138,9 @@ class JoiningQueries:
         or has looked back at its rows when others wanted them.
         """
         difference = self._live.go_to(version)
-        back = [query for query in difference.came if query.look_back is not None]
+        # Where nothing is joined nothing is stored: queries look back at a history then.
+        looks_back = self._streams.job.joins
+        back = [q for q in difference.came if looks_back and q.look_back is not None]
         if self.entries and any(query.number < told for query in back):
             return False
         templates = self._live.templates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from eddyline.standing.engine.aggregation.shared_aggregate import (
     queries_in,
 )
 from eddyline.standing.engine.aggregation.tallies import together
+from eddyline.standing.engine.shared_query import NEVER
 from eddyline.standing.log.engine_inputs import (
     aggregated_column,
     aggregation_of,
@@ -60,11 +61,15 @@ TALLIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class PuttingOut:
-    """What Spark runs over the blobs of cells; gives batches of ``schema``."""
+    """What Spark runs over the blobs of cells; gives batches of ``schema``.
+
+    Windows that begin before the time that ``begins`` has for a query are no results of it.
+    """
 
     streams: JoinedStreams
     schema: pa.Schema
     counts: Accumulator[CountsByBatch]
+    begins: Mapping[int, int] = field(default_factory=dict)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are results, with their queries."""
@@ -96,13 +101,21 @@ class PuttingOut:
                 by_grouping.setdefault(grouping, []).append(table)
         told = together(tallies, GROUPING) if tallies else None
         for grouping, tables in by_grouping.items():
-            rows = by_query(tables, len(grouping.keys))
+            rows = self._begun(by_query(tables, len(grouping.keys)))
             lost = None
             if self.streams.samples:
                 lost = _tallied(rows, grouping, told)
             for results in live.results(grouping, rows, lost, counts):
                 yield in_schema(results, self.schema)
         self.counts.add({(self.streams.job.name, now.number): counts})
+
+    def _begun(self, rows: pa.Table) -> pa.Table:
+        """Return the rows of windows that their queries see here."""
+        if not self.begins:
+            return rows
+        numbers, places = np.unique(rows.column(FRAGMENT).to_numpy(), return_inverse=True)
+        begins = np.array([self.begins.get(number, -NEVER) for number in numbers.tolist()])
+        return rows.filter(pa.array(rows.column(START).to_numpy() >= begins[places]))
 
 
 class Tallied(NamedTuple):

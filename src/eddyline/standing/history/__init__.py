@@ -1,0 +1,1 @@
+"""What streams had before a query came: events that are kept, and what new queries find in them."""
