@@ -38,7 +38,12 @@ WINDOWS = {
                    FROM trades WHERE price > 10 GROUP BY window(time, '1 minute'), symbol""",
     "sliding": """SELECT window, count(*) n, sum(volume) a FROM trades
                   GROUP BY window(time, '90 seconds', '20 seconds') HAVING count(*) > 20""",
+    "derived": """SELECT window.start s, count(DISTINCT volume) n, lower(symbol) l FROM trades
+                  WHERE symbol RLIKE '^[AB]' GROUP BY window(time, '1 minute'), lower(symbol)""",
 }
+
+DERIVED = "SELECT volume FROM trades WHERE lower(symbol) RLIKE '[ab]' AND minute(time) > 0"
+"""Asks about columns that Spark computes."""
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ def kept(
 
 def test_selections_see_old_events(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
     sink = Gathered()
-    queries = {f"old {name}": sql for name, sql in SELECTIONS.items()}
+    queries = {f"old {name}": sql for name, sql in SELECTIONS.items()} | {"derived": DERIVED}
     trades.give(events(0, 200, 0))
     trades.give(events(1, 200, 60))
     with kept(spark, tmp_path, trades) as standing:
@@ -167,7 +172,7 @@ def test_seams_anywhere(
     chance = random.Random(seed)
     sink = Gathered()
     asked: dict[str, tuple[str, int]] = {}
-    kinds = [*WINDOWS.values(), SELECTIONS["either"], SELECTIONS["all"]]
+    kinds = [*WINDOWS.values(), SELECTIONS["either"], SELECTIONS["all"], DERIVED]
     for start in (0, 5):
         standing = kept(spark, tmp_path, trades, "1 day")
         standing.start(sink)
