@@ -74,6 +74,8 @@ class Backfilling:
         self._fail = fail
         self._log = BackfillLog(registry.state / "history" / "backfills")
         self._changing = threading.RLock()
+        self.planning = threading.RLock()
+        """Held while a plan is made, so that no event goes that it is about to need."""
         self._plans: dict[int, BackfillPlan] = {}
         self._pending: dict[int, BackfillPlan] = {}
         self._queries: dict[int, Sequence[StandingQuery]] = {}  # of what is pending
@@ -164,7 +166,9 @@ class Backfilling:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            for plan in list(self._pending.values()):
+            with self._changing:
+                pending = list(self._pending.values())
+            for plan in pending:
                 self._work(plan)
             self._tidy()
             if not self._wake.is_set():
@@ -255,11 +259,11 @@ class Backfilling:
     def _tidy(self) -> None:
         """Tidy all histories; where that fails all stays as it was."""
         for stream, history in self._histories.items():
-            own = [plan for plan in self._pending.values() if plan.stream == stream]
-            needed = [since for plan in own if (since := plan.needed()) is not None]
-            pinned = [plan.after for plan in own if plan.waiting is not None]
             try:
-                while not self._stopping.is_set() and history.tidy(needed, pinned):
+                with self.planning:
+                    history.remove(self._needed(stream))
+                # What is planned meanwhile is pinned to segments that are not merged yet.
+                while not self._stopping.is_set() and history.merge(self._pinned(stream)):
                     pass
             except Exception as error:  # noqa: BLE001 - it is tried again; nothing else is harmed
                 warnings.warn(
@@ -267,6 +271,17 @@ class Backfilling:
                     f"{error_text(error)}",
                     stacklevel=2,
                 )
+
+    def _needed(self, stream: str) -> list[int]:
+        plans = self._plans_of(stream)
+        return [since for plan in plans if (since := plan.needed()) is not None]
+
+    def _pinned(self, stream: str) -> list[int]:
+        return [plan.after for plan in self._plans_of(stream) if plan.waiting is not None]
+
+    def _plans_of(self, stream: str) -> list[BackfillPlan]:
+        with self._changing:
+            return [plan for plan in self._pending.values() if plan.stream == stream]
 
 
 def _progress(plan: BackfillPlan, done: int) -> str:

@@ -142,24 +142,26 @@ class EventHistory:
         seen: int | None = json.loads(read_whole(self._began))["seen"]
         return -NEVER if seen is None else seen + 1
 
-    def tidy(self, needed: Collection[int], pinned: Collection[int]) -> bool:
-        """Remove what is out of the horizon, or merge some segments; tell whether anything was.
+    def remove(self, needed: Collection[int]) -> None:
+        """Remove what is out of the horizon.
 
-        Events from the earliest of the ``needed`` times on stay, in microseconds, and no segment
-        is merged with one after the earliest of the ``pinned`` micro-batches.
+        Events from the earliest of the ``needed`` times on stay, in microseconds.
         """
         segments, latest = self.segments, self.latest
-        if latest is None:
-            return False
-        oldest = min([latest - self._horizon, *needed])
-        gone = [s for s in segments[:-1] if s.latest is not None and s.latest < oldest]
-        if gone:
+        if latest is not None:
+            oldest = min([latest - self._horizon, *needed])
+            gone = [s for s in segments[:-1] if s.latest is not None and s.latest < oldest]
             with self._changing:
                 self._log.remove(gone)
-            return True
+
+    def merge(self, pinned: Collection[int]) -> bool:
+        """Merge some segments if there are enough; return whether there were.
+
+        None with one after the earliest of the ``pinned`` micro-batches.
+        """
         # The newest may be of a micro-batch that is under way, or will be run again.
-        settled = [s for s in segments[:-1] if s.last <= min(pinned, default=s.last)]
-        merged = mergeable(settled)
+        settled = self.segments[:-1]
+        merged = mergeable([s for s in settled if s.last <= min(pinned, default=s.last)])
         if merged:
             self._merge(merged)
         return bool(merged)

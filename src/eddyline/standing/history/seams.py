@@ -53,10 +53,10 @@ class SelectingSeam:
 
     def begin(self, rows: DataFrame, batch: int, queries: Sequence[StandingQuery]) -> DataFrame:
         """Keep the events, and plan what queries that run for the first time have missed."""
-        kept = self._history.record(rows, batch)
         looking = self._backfilling.unplanned(self._job.name, queries)
-        if looking:
-            before = [s for s in self._history.segments if s.first < batch]
+        with self._backfilling.planning:
+            kept = self._history.record(rows, batch)
+            before = [s for s in self._history.segments if s.first < batch] if looking else []
             for look_back, numbers in _alike({q.number: q.look_back or 0 for q in looking}).items():
                 plan = BackfillPlan(numbers, self._job.name, self._job.streams[0])
                 since = latest_in(before) - look_back
@@ -100,6 +100,14 @@ class AggregatingSeam:
         """Say from which windows on queries that run for the first time see them here."""
         looking = self._backfilling.unplanned(self._job.name, queries)
         if looking:
+            self._plan(looking, batch)
+        if queries is not self._known:
+            self._known = queries
+            self._batches.begins = self._backfilling.begins(self._job.name, queries)
+        return rows
+
+    def _plan(self, looking: Sequence[StandingQuery], batch: int) -> None:
+        with self._backfilling.planning:
             seen = self._seen.latest
             if seen is None:
                 seen = seen_before(self._checkpoint, batch, self._history.delay)
@@ -109,10 +117,6 @@ class AggregatingSeam:
                 if seen is not None:
                     plan = self._planned(plan, look_back, window, delay, seen)
                 self._backfilling.take(plan, looking)
-        if queries is not self._known:
-            self._known = queries
-            self._batches.begins = self._backfilling.begins(self._job.name, queries)
-        return rows
 
     def end(self, counts: Counts) -> None:
         """Take note of the latest event that the job has seen."""
