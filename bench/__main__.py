@@ -38,6 +38,7 @@ import bench.standing.changes
 import bench.standing.kills
 import bench.standing.old_data
 import bench.standing.rules
+import bench.standing.sinks
 import bench.standing.windows
 import bench.tiny.benchmark
 import bench.tpch.benchmark
@@ -80,6 +81,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "functions": bench.lookups.functions.main,
     "sharing": bench.sharing.grouped_filters.main,
     "rules": bench.standing.rules.main,
+    "sinks": bench.standing.sinks.main,
     "aggregates": bench.standing.aggregates.main,
     "changes": bench.standing.changes.main,
     "windows": bench.standing.windows.main,

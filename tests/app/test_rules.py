@@ -88,7 +88,7 @@ def test_a_job_is_run_and_changed_by_others(config: Path, spark: SparkSession, r
 
 def results(spark: SparkSession, config: Path) -> set[tuple[str, str]]:
     out = config.parent / "out"
-    if not list(out.glob("query=*/batch=*/*.parquet")):
+    if not list(out.glob("batch=*/*.parquet")):
         return set()
     return {(row["query"], row["symbol"]) for row in spark.read.parquet(str(out)).collect()}
 
@@ -108,6 +108,8 @@ MISTAKES = {
     'state = "s"\nsinks = "x"\n[streams.s]\nformat = "rate"': "the file has no 'sinks'",
     'state = "s"\n[streams.s]\nformat = "rate"\nwatermark = "time"': 'is ["column", "delay"]',
     'state = "s"\n[streams.s]\nformat = "rate"\n[queries]\nq = 1': "queries.q is a text",
+    'state = "s"\nby_query = 1\n[streams.s]\nformat = "rate"': "by_query is true or false",
+    'state = "s"\nmax_results = -1\n[streams.s]\nformat = "rate"': "max_results is a number",
     'state = "s"\n[streams.s]\nformat = "rate"\n[queries.q]\nkeep = "1 hour"': "no queries.q.sql",
     'state = "s"\n[streams.s]\nformat = "rate"\n[queries.q]\nsql = "x"\nkept = "1"': "no 'kept'",
 }

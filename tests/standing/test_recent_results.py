@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.errors import UnknownQueryError
 from eddyline.standing.recent_results import RecentResults
-from eddyline.standing.sinks import Batch, ParquetSink
+from eddyline.standing.sinks import Batch
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, expected, run_all
 from tests.standing.test_standing_queries import SCHEMA, SELECTIONS, events
@@ -34,7 +34,11 @@ def given(results: DataFrame) -> Counter[tuple[object, ...]]:
     return Counter(tuple(row[name] for name in names) for row in results.collect())
 
 
-def test_under_a_path_all_are_there(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+@pytest.mark.parametrize("by_query", [False, True])
+def test_under_a_path_all_are_there(
+    spark: SparkSession, tmp_path: Path, trades: Feed, *, by_query: bool
+) -> None:
+    out = tmp_path / "out [1]"
     with StandingQueries(
         spark, streams={"trades": trades.stream()}, state=tmp_path / "state"
     ) as queries:
@@ -42,7 +46,12 @@ def test_under_a_path_all_are_there(spark: SparkSession, tmp_path: Path, trades:
         queries.add(SELECTIONS["none"], name="none")
         with pytest.raises(ValueError, match="recent="):
             queries.results(NAME)
-        run_all(queries, ParquetSink(str(tmp_path / "out [1]")))
+        with pytest.raises(TypeError, match="by_query is about files"):
+            queries.start(lambda *_: None, by_query=True)
+        queries.start(out, by_query=by_query, availableNow=True)
+        queries.await_termination()
+        (names,) = {path.name.partition("=")[0] for path in out.iterdir() if path.is_dir()}
+        assert names == ("query" if by_query else "batch")
         results = queries.results(NAME)
         assert results.columns == ["symbol", "price", "batch"]
         wanted = expected(spark, {"trades": trades.rows()}, {NAME: SELECTIONS["dear"]})

@@ -112,8 +112,11 @@ examples:
 
 alerts.toml:
   state = "alerts-state"            # where the queries are kept
-  sink = "alerts"                   # a folder of Parquet files by query, or "console"
+  sink = "alerts"                   # a folder of Parquet files, or "console"
   history = "7 days"                # old data that new queries can see with --backfill
+  by_query = true                   # a directory under the sink for each query
+  function_seconds = 10             # what a function may take in a task, and a query put out in a
+  max_results = 100_000             # micro-batch: beyond, the query is paused
   [streams.trades]
   format = "parquet"                # any that Spark can read as a stream
   schema = "symbol string, price double, time timestamp"

@@ -56,6 +56,9 @@ class RulesConfig:
     templates: tuple[TemplateConfig, ...]
     trigger: str | None
     history: str | None = None
+    by_query: bool = False
+    function_seconds: float | None = None
+    max_results: int | None = None
 
 
 def read_rules(path: Path) -> RulesConfig:
@@ -99,6 +102,9 @@ class _Reader:
             templates=tuple(map(self._template, found.get("templates", []))),
             trigger=self._text(found["trigger"], "trigger") if "trigger" in found else None,
             history=self._text(found["history"], "history") if "history" in found else None,
+            by_query=self._switch(found.get("by_query", False), "by_query"),
+            function_seconds=self._number(found, "function_seconds"),
+            max_results=None if (most := self._number(found, "max_results")) is None else int(most),
         )
 
     def _stream(self, name: str, found: object) -> StreamConfig:
@@ -141,6 +147,19 @@ class _Reader:
 
     def _keep(self, fields: Mapping[str, Any], where: str) -> str | None:
         return self._text(fields["keep"], f"{where}.keep") if "keep" in fields else None
+
+    def _switch(self, found: object, where: str) -> bool:
+        if not isinstance(found, bool):
+            raise self._wrong(f"{where} is true or false, not {found!r}")
+        return found
+
+    def _number(self, fields: Mapping[str, Any], name: str) -> float | None:
+        found = fields.get(name)
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, int | float) or found <= 0:
+            raise self._wrong(f"{name} is a number above 0, not {found!r}")
+        return found
 
     def _place(self, text: str) -> Path:
         return self._path.parent / text

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from eddyline.standing.outputs import QUERY, quoted
-from eddyline.standing.plain_paths import as_plain, directory_of
+from eddyline.standing.plain_paths import as_plain
 from eddyline.standing.sinks import Batch
 
 BATCH: Final = "batch"
@@ -125,15 +125,16 @@ def results_under(
     spark: SparkSession, path: str, name: str, columns: Sequence[StructField]
 ) -> DataFrame:
     """Return what there is of a query under the path that results are written to, in columns."""
-    files = spark.read.schema(StructType([*columns, _BATCH_FIELD]))
+    files = spark.read.schema(StructType([*columns, _QUERY_FIELD, _BATCH_FIELD]))
     try:
-        return files.parquet(as_plain(f"{path.rstrip('/')}/{directory_of(name)}"))
+        return files.parquet(as_plain(path)).where(F.col(QUERY) == name).drop(QUERY)
     except AnalysisException as error:
         if error.getCondition() != _MISSING:
             raise
         return spark.createDataFrame([], StructType([*columns, _BATCH_FIELD]))
 
 
+_QUERY_FIELD: Final = StructField(QUERY, StringType())
 _BATCH_FIELD: Final = StructField(BATCH, StringType())
 
 

@@ -37,28 +37,34 @@ Callback: TypeAlias = "Callable[[pa.Table, Batch], object]"
 
 @dataclass(frozen=True, slots=True)
 class ParquetSink:
-    """Files under ``path``, in a directory for each query and in it one for each micro-batch.
+    """Files under ``path``, in a directory for each micro-batch.
 
-    A batch that is run again replaces its files, so that each result is there once.
+    A batch that is run again replaces its files, so that each result is there once. ``by_query``
+    puts a directory for each query above those of its batches: with thousands of queries most of
+    the time goes into files.
     """
 
     path: str
+    by_query: bool = False
 
     def __call__(self, results: DataFrame, batch: Batch) -> None:
         """Write the results of a batch."""
+        above = [QUERY] if self.by_query else []
         (
             results.withColumn("batch", F.lit(str(batch)))
-            .write.partitionBy(QUERY, "batch")
+            .write.partitionBy(*above, "batch")
             .option("partitionOverwriteMode", "dynamic")
             .mode("overwrite")
             .parquet(self.path)
         )
 
 
-def as_sink(sink: Sink | str | Path) -> Sink:
+def as_sink(sink: Sink | str | Path, *, by_query: bool = False) -> Sink:
     """Return a sink: a function as it is, files for a path; TypeError for anything else."""
     if isinstance(sink, str | Path):
-        return ParquetSink(str(sink))
+        return ParquetSink(str(sink), by_query)
+    if by_query:
+        raise TypeError("by_query is about files: a function gets the column query")
     if not callable(sink):
         raise TypeError(f"a sink is a function of a DataFrame and a batch, or a path, not {sink!r}")
     return sink

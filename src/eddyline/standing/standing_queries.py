@@ -325,12 +325,13 @@ class StandingQueries:
         """Return a table of the time taken by each operator in the tasks."""
         return self._spark.createDataFrame(self._introspection.operators())
 
-    def start(self, sink: Sink | str | Path, **trigger: object) -> Self:
+    def start(self, sink: Sink | str | Path, *, by_query: bool = False, **trigger: object) -> Self:
         """Run the queries, and pass the results of each micro-batch to ``sink``.
 
         The sink is a function of a DataFrame and a :class:`~eddyline.standing.sinks.Batch`, or a
-        path, under which Parquet files are written by query. ``trigger`` is as in
-        ``DataStreamWriter.trigger``: ``processingTime="1 second"``, ``availableNow=True``.
+        path, under which Parquet files are written for each micro-batch; with ``by_query`` in a
+        directory for each query. ``trigger`` is as in ``DataStreamWriter.trigger``:
+        ``processingTime="1 second"``, ``availableNow=True``.
         """
         with self._starting:
             self._registry.require_open()
@@ -343,7 +344,7 @@ class StandingQueries:
                 raise RuntimeError("the standing queries run already")
             if unknown := trigger.keys() - _TRIGGERS:
                 raise TypeError(f"{min(unknown)} is no trigger of Spark: {', '.join(_TRIGGERS)}")
-            self._sink = as_sink(sink)
+            self._sink = as_sink(sink, by_query=by_query)
             self._trigger = dict(trigger)
             self._desk = Desk(self._registry.state, self._answer)
             self._old.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +44,8 @@ def run(invocation: RulesRunInvocation) -> ExitCode:
                 tables=tables,
                 state=config.state,
                 history=config.history,
+                function_seconds=config.function_seconds,
+                max_results=config.max_results,
             )
         except (StateError, ValueError) as error:
             raise RunError(str(error)) from error
@@ -51,7 +54,7 @@ def run(invocation: RulesRunInvocation) -> ExitCode:
             count = queries.queries().count()
             said = counted(count, "query", "queries")
             console.print(f"{said} over {', '.join(streams)}; Ctrl-C stops them.")
-            queries.start(_sink(config), **_trigger(config))
+            queries.start(_sink(config), by_query=_by_query(config), **_trigger(config))
             _watch(queries, console)
     return ExitCode.DONE
 
@@ -108,12 +111,16 @@ def _parameters(template: TemplateConfig) -> pd.DataFrame:
             raise UsageError(f"{path} cannot be read: {error}") from error
 
 
-def _trigger(config: RulesConfig) -> dict[str, object]:
+def _trigger(config: RulesConfig) -> dict[str, Any]:
     if config.trigger is None:
         return {}
     if config.trigger == "available now":
         return {"availableNow": True}
     return {"processingTime": config.trigger}
+
+
+def _by_query(config: RulesConfig) -> bool:
+    return config.by_query and config.sink != CONSOLE
 
 
 def _sink(config: RulesConfig) -> str | Callable[[DataFrame, object], None]:
