@@ -30,6 +30,9 @@ pytestmark = pytest.mark.slow(60)
 
 DELAY = "20 seconds"
 
+STATE = "state [1] {a}*"
+"""A name that Spark would take for a pattern."""
+
 AT_THE_END = ("Z", None, 1, START + dt.timedelta(hours=1))
 """An event after which all windows of those before it have closed."""
 
@@ -58,7 +61,7 @@ def kept(
     return StandingQueries(
         spark,
         streams={"trades": trades.stream()},
-        state=tmp_path / "state",
+        state=tmp_path / STATE,
         history=history,
     )
 
@@ -197,7 +200,7 @@ def test_seams_anywhere(
         seen = rows if "GROUP" in sql else trades.rows()
         if look_back < 7200:
             version = int(name[1:]) + 1  # each was added by a change of its own
-            log = BatchLog(tmp_path / "state" / "jobs" / "select trades" / "batches")
+            log = BatchLog(tmp_path / STATE / "jobs" / "select trades" / "batches")
             runs = [log.known(batch) for batch in range(len(trades.batches))]
             seam = next(n for n, run in enumerate(runs) if run and run.version >= version)
             times = [time for batch in trades.batches[:seam] for *_, time in batch]
@@ -309,7 +312,7 @@ def test_what_is_out_of_the_horizon_goes(
         with pytest.raises(ValueError, match="farther than the history: 300 s"):
             standing.add(SELECTIONS["all"], name="all", backfill="5 minutes")
         standing.add(SELECTIONS["all"], name="all", backfill="4 minutes")
-    directory = tmp_path / "state" / "history" / "streams" / "trades"
+    directory = tmp_path / STATE / "history" / "streams" / "trades"
     names = sorted(path.name for path in (directory / "segments").iterdir())
     assert names == sorted(path.name for path in (directory / "events").iterdir())
     assert len(names) < 5
@@ -332,9 +335,14 @@ def test_what_has_no_old_events(spark: SparkSession, tmp_path: Path, trades: Fee
     with StandingQueries(
         spark,
         streams={"plain": plain.stream(), "trades": trades.stream()},
-        state=tmp_path / "state",
+        state=tmp_path / STATE,
+        tables={"sectors": spark.createDataFrame([("A", 1)], "symbol string, sector int")},
         history="1 day",
     ) as standing:
+        with pytest.raises(NotShareableError, match="old events are not joined with tables"):
+            standing.add(
+                "SELECT sector FROM trades NATURAL JOIN sectors", name="s", backfill="1 hour"
+            )
         with pytest.raises(NotShareableError, match="plain are kept, as it has no event time"):
             standing.add("SELECT id FROM plain", name="p", backfill="1 hour")
         run_all(standing, Gathered())
@@ -342,7 +350,8 @@ def test_what_has_no_old_events(spark: SparkSession, tmp_path: Path, trades: Fee
         StandingQueries(
             spark,
             streams={"plain": plain.stream(), "trades": trades.stream()},
-            state=tmp_path / "state",
+            tables={"sectors": spark.createDataFrame([("A", 1)], "symbol string, sector int")},
+            state=tmp_path / STATE,
         )
 
 
@@ -353,7 +362,7 @@ def test_a_history_may_begin_later_than_the_queries(
     for number in range(2):
         trades.give(events(number, 200, 60 * number))
     with StandingQueries(
-        spark, streams={"trades": trades.stream()}, state=tmp_path / "state"
+        spark, streams={"trades": trades.stream()}, state=tmp_path / STATE
     ) as standing:
         standing.add("SELECT count(*) n FROM trades GROUP BY window(time, '1 day')", name="first")
         standing.add(SELECTIONS["none"], name="second")
@@ -393,7 +402,7 @@ def test_old_windows_are_exact_where_events_may_be_dropped(
         return StandingQueries(
             spark,
             streams={"trades": trades.stream()},
-            state=tmp_path / "state",
+            state=tmp_path / STATE,
             history="1 hour",
             on_overload="sample",
             target=1000,

@@ -19,10 +19,10 @@ from eddyline.standing.history.old_results import OldResults
 from eddyline.standing.history.seams import AggregatingSeam, Seam, SelectingSeam
 from eddyline.standing.introspection import BatchRecord
 from eddyline.standing.joining_job import JoiningBatches
-from eddyline.standing.log.jobs import Job, job_of
+from eddyline.standing.log.jobs import Job
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_registry import QueryRegistry
-from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.query_template import QueryTemplate, streams_of
 from eddyline.standing.selecting_job import SelectingBatches
 from eddyline.standing.sinks import Batch
 from eddyline.standing.tasks.counts import CountsByBatch
@@ -96,8 +96,12 @@ class OldData:
         NotShareableError where there is none for such a query at all, ValueError where it does not
         go back so far.
         """
-        if job_of(template).joins:  # it looks back at what is stored for others
+        if len(streams_of(template)) > 1:  # it looks back at what is stored for others
             return
+        if template.tables:
+            raise NotShareableError(
+                f"old events are not joined with tables: leave out backfill: {template.sql}"
+            )
         (stream,) = template.inputs
         if self.horizon is None:
             raise NotShareableError(
