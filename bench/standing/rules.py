@@ -65,14 +65,14 @@ class Setup:
         return reader.parquet(str(self.files))
 
 
-def make_rules(count: int) -> pd.DataFrame:
-    """Return rules, each with two ranges somewhere."""
+def make_rules(count: int, width: float = WIDTH) -> pd.DataFrame:
+    """Return rules, each with two ranges somewhere, of a ``width`` among 1,000."""
     chance = np.random.default_rng(1)
-    low, few = chance.random((2, count)) * (1000 - WIDTH)
+    low, few = chance.random((2, count)) * (1000 - width)
     names = [f"rule-{number}" for number in range(count)]
     few = few.astype(np.int64)
-    many = few + int(WIDTH)
-    return pd.DataFrame({"name": names, "low": low, "high": low + WIDTH, "few": few, "many": many})
+    many = few + int(width)
+    return pd.DataFrame({"name": names, "low": low, "high": low + width, "few": few, "many": many})
 
 
 def write_events(directory: Path, rows: int) -> None:

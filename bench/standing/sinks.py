@@ -1,7 +1,7 @@
 """``python -m bench sinks``: what it takes to write the results of 20,000 rules as files.
 
-The rules of ``bench rules``, of which each event is a result of one in a thousand. Results go
-nowhere, to files by micro-batch, and, for a part of the events, to files by query.
+The rules of ``bench rules``. An event is a result of about one rule, or, with ``--width 31.6``, of
+one in a thousand. Results go nowhere, to files by micro-batch, and, if asked for, by query.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.table import Table
 
 from bench import report
 from bench.against_plain import start
-from bench.standing.rules import BATCHES, RULE, Setup, make_rules, write_events, written
+from bench.standing.rules import RULE, Setup, make_rules, write_events, written
 from bench.turns import Spread, in_turns
 from eddyline.standing.sinks import ParquetSink
 from eddyline.standing.standing_queries import StandingQueries
@@ -44,13 +44,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="sinks", description=__doc__)
     parser.add_argument("--rules", type=int, default=20_000)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--width", type=float, default=7, help="of a range among 1,000")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--by-query", action="store_true", help="also files by query: minutes")
     options = parser.parse_args(arguments)
     spark = start()
     with tempfile.TemporaryDirectory() as directory:
         write_events(Path(directory), options.rows)
-        setup = Setup(spark, Path(directory), make_rules(options.rules), options.rows)
+        setup = Setup(
+            spark, Path(directory), make_rules(options.rules, options.width), options.rows
+        )
         contestants = {
             "nowhere": partial(seconds, setup, to_files=False),
             "files by micro-batch": partial(seconds, setup, to_files=True),
@@ -58,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         took = in_turns(contestants, options.turns)
         if options.by_query:
             took["files by query, once"] = [seconds(setup, to_files=True, by_query=True)]
-    title = f"{options.rules:,} rules, {BATCHES - 1} micro-batches of {options.rows:,} events"
+    title = f"{options.rules:,} rules, ranges of {options.width:g}, {options.rows:,} events"
     table = Table(title=title)
     for heading in ("", "s a micro-batch", "over nowhere"):
         table.add_column(heading, justify="left" if not heading else "right")
