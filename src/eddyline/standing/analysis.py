@@ -21,6 +21,8 @@ from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.markers import PARAMETER, require_columns, with_markers
 from eddyline.standing.query_reading import ReadQuery, read_query
 from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.sequences import markers_within, with_joins
+from eddyline.standing.written_parameters import ParameterInsideError
 
 _SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 
@@ -38,6 +40,7 @@ class Analysis:
         self._spark = spark
         self._tables = frozenset(tables)
         self._schemas = dict(schemas)
+        self._streams = {name: s for name, s in schemas.items() if name not in self._tables}
         self.settings = session_settings(spark)
         self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
         self._asking = threading.Lock()
@@ -60,12 +63,17 @@ class Analysis:
         """
         types = dict(parameters or {})
         require_columns(sql, types)
+        if written := markers_within(sql):
+            raise ParameterInsideError(
+                f"the value of a :marker in WITHIN has to be a number: {sql}", written
+            )
+        joined = with_joins(sql, self._streams)
         # What begins so can be nothing but a query, and is parsed with its analysis: 1 ms saved.
         if not _SELECT.match(sql) and not catalyst.is_query(
-            self._spark, with_markers(sql, lambda _: "NULL")
+            self._spark, with_markers(joined, lambda _: "NULL")
         ):
             raise NotShareableError(f"a standing query asks for rows: {sql}")
-        called = with_markers(sql, lambda name: f"{PARAMETER}{name}()")
+        called = with_markers(joined, lambda name: f"{PARAMETER}{name}()")
         key = tuple((name, kind.json()) for name, kind in types.items())
         with self._asking:
             known = self._analysts.get(key)

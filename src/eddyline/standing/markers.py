@@ -7,14 +7,12 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from eddyline.errors import NotShareableError
+from eddyline.standing.sql_tokens import COMMENT, QUOTED
 
 _TOKENS: Final = re.compile(
-    r"""
-    '(?:\\.|''|[^'\\])*'            # texts, in which a colon is a colon
-    | "(?:\\.|""|[^"\\])*"
-    | `(?:``|[^`])*`
-    | --[^\n]*                      # comments
-    | /\*.*?\*/
+    rf"""
+    {QUOTED}
+    | {COMMENT}
     | ::                            # a cast
     | (?<![\w)\]]):(?P<name>[A-Za-z_]\w*)
     """,

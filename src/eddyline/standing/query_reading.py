@@ -49,10 +49,18 @@ from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.shown_parameters import ShownParameters, attributes_in
 from eddyline.standing.standing_terms import StandingTerms
-from eddyline.standing.time_bounds import Sides, event_time, no_farther_apart, time_bound
+from eddyline.standing.time_bounds import (
+    Sides,
+    absence_of,
+    event_time,
+    no_farther_apart,
+    time_bound,
+)
 from eddyline.standing.written_parameters import ParameterInsideError
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
+
+_ANTI: Final = "LEFT ANTI"
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,10 @@ class _Reader:
     places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
+    absent: int | None = None
+    """The input of which no row must fit, of an anti-join."""
+    of_match: list[Tree] = field(default_factory=list)
+    """What is asked of a row that fits, where it might not be about that input."""
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
     calls: StandingTerms = field(init=False)
     shown: ShownParameters = field(init=False)
@@ -193,6 +205,8 @@ class _Reader:
             used = frozenset(place for _, places in read for place in places)
             fetch_columns, fetch_outputs = self._columns, lambda: self._outputs(plan)
         else:
+            if self.absent is not None:
+                raise not_understood("an aggregate of what nothing follows")
             reader = AggregateReader(self, nodes)
             static = [number for number in query.selections if self.inputs[number] in tables]
             aggregated, of_groups = reader.read(query, static)
@@ -236,12 +250,17 @@ class _Reader:
         bounds = no_farther_apart(self.keep, streams)
         conditions: list[Expression] = []
         sides = Sides(self.place, self.definitions.named, self.is_event_time)
-        for tree in self.conjuncts:
+        of_match: list[Expression] = []
+        every = [*((tree, False) for tree in self.conjuncts), *((t, True) for t in self.of_match)]
+        for tree, matches in every:
             bound = self._bound(tree, sides)
-            if bound is not None:
+            if bound is not None and (not matches or self.absent in {bound.early, bound.late}):
                 bounds.append(bound)
                 continue
             predicate = self.translated(tree)
+            if matches and not self._is_absent(predicate):
+                of_match.append(with_constants(predicate, constants))
+                continue
             if (join := self._edge(predicate)) is not None:
                 edges.add(join)
                 continue
@@ -260,9 +279,10 @@ class _Reader:
             frozenset(edges),
             tuple(bounds),
             tuple(conditions),
+            absence_of(self.absent, streams, bounds, tuple(of_match)),
         )
         try:
-            _ = query.shape
+            _ = query.shape, query.present
         except ValueError as error:
             raise NotShareableError(
                 "the streams of a query are joined by equal columns of one type, all of them: "
@@ -310,13 +330,26 @@ class _Reader:
 
     def _join(self, plan: Plan) -> None:
         kind = catalyst.join_type(plan)
-        if kind not in _PLAIN:
+        if kind not in _PLAIN and kind != _ANTI:
             raise not_understood(f"a {kind.lower()} join")
+        if kind == _ANTI:
+            self._take_absent(catalyst.children(plan)[1])
         for child in catalyst.children(plan):
             self.read(child)
         condition = catalyst.join_condition(plan)
         if condition is not None:
-            self.conjuncts += Tree.of(condition).terms("And")
+            conjuncts = self.of_match if kind == _ANTI else self.conjuncts
+            conjuncts += Tree.of(condition).terms("And")
+
+    def _take_absent(self, plan: Plan) -> None:
+        """Take the right side of an anti-join: one stream, and conditions on it alone."""
+        leaves = list(self._leaves(plan))
+        if self.absent is not None:
+            raise not_understood("more than one thing that must not be there")
+        if len(leaves) != 1 or leaves[0][0] in self.tables:
+            raise not_understood("a left anti join with anything but one stream")
+        first = catalyst.output_numbers(leaves[0][1])[0]
+        self.absent = self.places[_identity(first)][0]
 
     def translated(self, tree: Tree) -> Expression:
         """Return an expression over the inputs' columns; DeclinedError where it cannot be."""
@@ -404,6 +437,10 @@ class _Reader:
             else:
                 return None  # times that bound no state are compared as numbers are
             raise
+
+    def _is_absent(self, predicate: Expression) -> bool:
+        """Tell whether a condition is about the input of which no row must fit."""
+        return self.absent is not None and bool(streams_in(predicate) >> self.absent & 1)
 
     def _edge(self, predicate: Expression) -> Edge | None:
         match predicate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -133,9 +134,10 @@ class QueryTemplate:
     def selected(self) -> tuple[frozenset[int], ...]:
         """For each input the columns that its selection, and conditions, are about."""
         columns_by_input = []
+        absence = self.query.absence
         compared = {
             divmod(index, MOST_COLUMNS)
-            for condition in self.query.conditions
+            for condition in (*self.query.conditions, *(absence.conditions if absence else ()))
             if isinstance(condition, Expression)
             for index in _columns(condition)
         }
@@ -151,6 +153,15 @@ def streams_of(template: QueryTemplate) -> frozenset[int]:
     """Return the inputs of a template that are streams, and no tables."""
     inputs = enumerate(template.inputs)
     return frozenset(number for number, name in inputs if name not in template.tables)
+
+
+def names_that_stand_alone(templates: Iterable[QueryTemplate]) -> frozenset[str]:
+    """Return the streams of which a row may be a result because it meets none of another.
+
+    So also where its key is NULL.
+    """
+    absences = ((template, template.query.absence) for template in templates)
+    return frozenset(template.inputs[a.anchor] for template, a in absences if a is not None)
 
 
 def _columns(expression: Expression) -> set[int]:

@@ -57,7 +57,7 @@ from eddyline.standing.stream_settings import cell_labels, require_protobuf
 from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
 from eddyline.standing.tasks.sampled_rows import SAMPLE_TYPE
-from eddyline.standing.time_bounds import check_bounded
+from eddyline.standing.time_bounds import check_absence, check_bounded
 from eddyline.standing.written_parameters import written_templates
 
 _GLANCE = 0.1
@@ -143,6 +143,9 @@ class StandingQueries:
         known = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
         for query in known:
             self._columns.take(query.template)
+            if query.template.query.absence is not None and on_overload == "sample":
+                self._registry.close()
+                check_absence(query.template, None, samples=True)
         self._analysis.know((query.template for query in known), self._registry.next_columns())
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
@@ -445,6 +448,8 @@ class StandingQueries:
         template = group.template
         check_bounded(template, self._schemas)
         job = job_of(template)
+        if template.query.absence is not None:
+            check_absence(template, group.look_back, samples=self._samples)
         if group.look_back is not None:
             self._old.check(template, group.look_back)
         if job.keeps_state:

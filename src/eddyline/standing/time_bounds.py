@@ -12,9 +12,10 @@ from pyspark.sql.types import StructType
 
 from eddyline.blocks.decline import not_understood
 from eddyline.errors import NotShareableError
+from eddyline.expressions import Expression
 from eddyline.planner.read.chains import Tree
-from eddyline.standing.engine.shared_query import NEVER, TimeBound
-from eddyline.standing.engine.windows import farthest
+from eddyline.standing.engine.shared_query import NEVER, Absence, TimeBound
+from eddyline.standing.engine.windows import farthest, kept_until_known, waits_for
 from eddyline.standing.query_registry import WATERMARK
 from eddyline.standing.query_template import QueryTemplate
 
@@ -189,6 +190,26 @@ def no_farther_apart(keep: int | None, streams: Sequence[int]) -> list[TimeBound
     return [TimeBound(one, other, -keep, keep) for one, other in combinations(streams, 2)]
 
 
+def absence_of(
+    absent: int | None,
+    streams: Sequence[int],
+    bounds: Sequence[TimeBound],
+    conditions: Sequence[Expression],
+) -> Absence | None:
+    """Return what a query waits for: by the stream with which that is known the soonest."""
+    if absent is None:
+        return None
+    waits = {
+        stream: waits_for(bounds, frozenset(streams), stream, absent)
+        for stream in streams
+        if stream != absent
+    }
+    if not waits:
+        raise not_understood("a left anti join of tables with a stream")
+    anchor = min(waits, key=lambda stream: waits[stream])
+    return Absence(absent, anchor, min(waits[anchor], NEVER), conditions)
+
+
 def check_bounded(template: QueryTemplate, schemas: Mapping[str, StructType]) -> None:
     """Raise NotShareableError where nothing says for how long rows of a query are stored.
 
@@ -206,7 +227,10 @@ def check_bounded(template: QueryTemplate, schemas: Mapping[str, StructType]) ->
                 f"keep= is about event times, and {timeless[0]} has no watermark: {template.sql}"
             )
         return
-    widest = farthest(template.query.bounds, frozenset(streams))
+    absence, bounds = template.query.absence, template.query.bounds
+    widest = farthest(bounds, frozenset(streams))
+    if absence is not None:
+        widest = kept_until_known(bounds, frozenset(streams), absence.anchor, absence.waits)
     endless = [streams[number] for number, most in widest.items() if most >= NEVER]
     if not endless:
         return
@@ -219,6 +243,20 @@ def check_bounded(template: QueryTemplate, schemas: Mapping[str, StructType]) ->
         "HOUR; or add it with keep='1 hour', by which rows meet whose event times are no farther "
         f"apart; or with keep='forever', if the stream is finite: {template.sql}"
     )
+
+
+def check_absence(template: QueryTemplate, look_back: int | None, *, samples: bool) -> None:
+    """Raise NotShareableError where what a query must not find may have been lost."""
+    if samples:
+        raise NotShareableError(
+            "with on_overload='sample' an event that was dropped would look as if it had not come; "
+            f"NOT FOLLOWED BY needs on_overload='block': {template.sql}"
+        )
+    if look_back is not None:
+        raise NotShareableError(
+            "NOT FOLLOWED BY takes no backfill, as what followed may not be stored any more: "
+            f"{template.sql}"
+        )
 
 
 def _interval(tree: Tree) -> int:

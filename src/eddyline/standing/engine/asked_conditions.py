@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ class AskedConditions:
     def __init__(self) -> None:
         self._asked: dict[_Asked, AskedCondition] = {}
         self._queries: dict[int, dict[_Asked, JoinCondition]] = {}
-        self._predicates: dict[int, list[JoinCondition]] = {}
+        self._predicates: dict[int, list[tuple[JoinCondition, int]]] = {}
         self._due: dict[tuple[int, int], list[AskedCondition]] = {}
 
     @property
@@ -57,10 +57,10 @@ class AskedConditions:
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
         """Take the conditions of further queries; ValueError where one leaves their streams."""
         came: dict[_Asked, dict[int, JoinCondition]] = {}
-        split = {n: conditions_in(query.conditions) for n, query in queries.items()}
+        split = {n: list(_conditions_of(query)) for n, query in queries.items()}
         for number, conditions in split.items():
             streams = queries[number].shape.streams if conditions else 0
-            for condition in conditions:
+            for condition, _ in conditions:
                 if condition.attribute.streams & ~streams or not streams & (streams - 1):
                     raise ValueError(
                         f"{condition.predicate} is about other streams than {streams:#b}"
@@ -70,12 +70,8 @@ class AskedConditions:
                 continue
             of_query = self._queries[number] = {}
             self._predicates[number] = conditions
-            for condition in conditions:
-                asked = _Asked(
-                    condition.attribute.needs(queries[number].shape.streams),
-                    condition.attribute,
-                    condition.selecting,
-                )
+            for condition, needed in conditions:
+                asked = _Asked(needed, condition.attribute, condition.selecting)
                 before = of_query.get(asked)
                 if before is not None:
                     condition = condition._replace(ranges=met(before.ranges, condition.ranges))  # noqa: PLW2901 - both
@@ -115,10 +111,15 @@ class AskedConditions:
         """Return what is asked of tuples that span all streams of queries: it may fail."""
         return self._chosen(spanned, 0)
 
-    def predicate(self, query: int) -> tuple[Term, dict[int, pa.Array]]:
-        """Return all conditions of a query, and its constants, one value each."""
+    def predicate(self, query: int, spanned: int) -> tuple[Term, dict[int, pa.Array]]:
+        """Return what a query asks of tuples that span some streams, and its constants.
+
+        Of each constant one value.
+        """
         terms, constants = [], {}
-        for condition in self._predicates[query]:
+        for condition, needed in self._predicates[query]:
+            if needed & ~spanned:
+                continue  # about what must not be there
             terms.append(terms_of(condition.predicate))
             for node in condition.predicate.walk():
                 if isinstance(node, Argument) and node.index < 0:
@@ -140,6 +141,18 @@ class AskedConditions:
                 and _at_last(asked) is not bool(newest)
             ]
         return known
+
+
+def _conditions_of(query: SharedQuery) -> Iterator[tuple[JoinCondition, int]]:
+    """Yield the conditions of a query, each with the streams that a tuple must span for it."""
+    if query.conditions:
+        present, whole = query.present.streams, query.shape.streams
+        for condition in conditions_in(query.conditions):
+            attribute = condition.attribute
+            yield condition, attribute.needs(whole if attribute.streams & ~present else present)
+    if query.absence is not None:
+        for condition in conditions_in(query.absence.conditions):
+            yield condition, query.shape.streams
 
 
 def _at_last(asked: _Asked) -> bool:

@@ -141,9 +141,10 @@ class _Deciding:
     def wants(self, query: int, position: int, error: Exception) -> bool:
         """Tell whether a query wants a tuple after all; tell of its error where that counts."""
         self.doubted.add(position)
-        if query in self.told and not isinstance(error, CollectiveFailure):
+        undecided = self.shared.on_undecided
+        if query in self.told and undecided is None and not isinstance(error, CollectiveFailure):
             return False  # whatever else it asks
-        predicate, constants = self.asked.predicate(query)
+        predicate, constants = self.asked.predicate(query, self.batch.signature.spanned)
         one = self.scope.asked(np.array([position]), constants)
         self._forget(one)
         true, errors = decide(predicate, one)
@@ -151,6 +152,8 @@ class _Deciding:
             self.told.add(query)
             event = failing_event([expression_of(predicate)], one)
             self.shared.on_error(query, cause(errors[0]), event)
+            if undecided is not None:
+                undecided(query, self.batch, position)
         return bool(true[0])
 
     def _forget(self, one: JoinedScope) -> None:

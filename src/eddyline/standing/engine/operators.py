@@ -31,6 +31,10 @@ OnError: TypeAlias = "Callable[[int, Exception, FailingEvent], object]"
 """Told of the query that cannot be answered for a tuple, why, and what the tuple has."""
 
 
+OnUndecided: TypeAlias = "Callable[[int, TupleBatch, int], object]"
+"""Told of a query, a batch, and the position of the tuple on which the query raises an error."""
+
+
 class Conditions(Protocol):
     """What queries ask of joined tuples, beside keys and windows."""
 
@@ -55,6 +59,10 @@ class Queries(Protocol):
         """Return the number of the set of queries that join in one of these ways."""
         ...
 
+    def at_once(self, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that do not wait with what is stored."""
+        ...
+
 
 class SharedOperator:
     """What all operators have in common."""
@@ -77,6 +85,8 @@ class SharedOperator:
         self.sets = queries.sets
         self.restoring = False
         """Whether rows are stored that were here before, and go no further."""
+        self.on_undecided: OnUndecided | None = None
+        """While absences are judged: told of the tuples on which a query raises an error."""
 
     def alive_for(self, batch: TupleBatch, shapes: Shapes) -> Lineages:
         """Return for each tuple the queries of some shapes among those that it is alive for."""
@@ -167,7 +177,9 @@ class Build:
         if shared.restoring:
             return ()
         signature = shared.graph.after(batch.signature, self._number)
-        return (TupleBatch(signature, tuple(components), tick, None, lineages),)
+        stored = TupleBatch(signature, tuple(components), tick, None, lineages)
+        going_on = shared.queries.at_once(lineages)
+        return (stored,) if going_on is lineages else alive(stored, going_on, signature)
 
     def _stored(
         self, lineages: Lineages

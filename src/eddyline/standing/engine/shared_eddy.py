@@ -25,6 +25,7 @@ from eddyline.engine.signature import Signature
 from eddyline.engine.timestamps import Ticks
 from eddyline.expressions import Expression
 from eddyline.expressions.vector import Function
+from eddyline.standing.engine.absences import Judgement, WaitingQueries, anchored
 from eddyline.standing.engine.asked_conditions import AskedConditions
 from eddyline.standing.engine.condition_check import ConditionCheck
 from eddyline.standing.engine.delayed_calls import DelayedCalls
@@ -39,6 +40,7 @@ from eddyline.standing.engine.operators import (
     SharedOperator,
     SharedSelection,
     alive,
+    lineage_of,
 )
 from eddyline.standing.engine.precedence import Kind, PrecedenceGraph, Shapes
 from eddyline.standing.engine.selections import Selection as Selected
@@ -95,6 +97,8 @@ class SharedEddy:
         self._shapes: dict[JoinShape, set[int]] = {}
         self.sets = LineageSets()
         """The sets of queries that tuples are alive for."""
+        self._waiting = WaitingQueries(self.sets)
+        self._judgement: Judgement | None = None  # while absences are judged
         self._made = 0
         self._routed_for: object = None
         self._eddy: Eddy | None = None
@@ -147,8 +151,10 @@ class SharedEddy:
             filter_.add(of_stream)
         self._windows.add(queries)
         self._queries |= queries
+        self._waiting.add(queries)
         for number, query in queries.items():
-            self._shapes.setdefault(query.shape, set()).add(number)
+            for shape in {query.shape, query.present}:
+                self._shapes.setdefault(shape, set()).add(number)
         self._of_shapes.clear()
         for number, held in enumerate(self._streams):
             if held.stream.static and len(held.built.store):
@@ -175,10 +181,13 @@ class SharedEddy:
 
         In microseconds since 1970; None for all. They do not see rows ``without`` what they need:
         those of a stream that came in by numbers in some ranges. What the rows join to among
-        themselves is handed over. ValueError for a query that is not here.
+        themselves is handed over. ValueError for a query that is not here,
+        and for one that waits for an absence: what it would have to see may be gone.
         """
         if unknown := set(queries) - self._queries.keys():
             raise ValueError(f"there are no queries {sorted(unknown)}")
+        if waiting := [query for query in queries if query in self._waiting]:
+            raise ValueError(f"queries {waiting} wait for an absence")
         eddy = self._routed()
         seen = {}
         for stream, held in enumerate(self._streams):
@@ -207,12 +216,47 @@ class SharedEddy:
         self._windows.remove(queries)
         self._conditions.remove(queries)
         self.delayed.remove(queries)
+        self._waiting.remove(queries)
         for number in queries:
-            shape = self._queries.pop(number).shape
-            self._shapes[shape].discard(number)
-            if not self._shapes[shape]:
-                del self._shapes[shape]
+            query = self._queries.pop(number)
+            for shape in {query.shape, query.present}:
+                self._shapes[shape].discard(number)
+                if not self._shapes[shape]:
+                    del self._shapes[shape]
         self._renumber(queries)
+
+    def judge(self, since: int | None, until: int) -> None:
+        """Hand over what queries have waited for: tuples that nothing follows which must not.
+
+        Those of which that is known by the watermark ``until``, and was not by ``since``, both in
+        microseconds since 1970: every row is pushed by then whose time is before it.
+        """
+        eddy, shared = self._routed(), self._shared_now()
+        for waiting in self._waiting.known(self._streams, since, until):
+            batch = anchored(waiting.stream, len(self._streams), waiting, self._ticks.next())
+            judgement = self._judgement = Judgement(self._waiting, self.sets)
+            shared.on_undecided = judgement.undecided
+            try:
+                for probing in alive(batch, waiting.lineages, batch.signature):
+                    eddy.run(probing)
+            finally:
+                self._judgement = shared.on_undecided = None
+            judgement.deliver(self._put_out_now)
+
+    def next_known(self, watermark: int) -> int | None:
+        """Return the watermark by which :meth:`judge` finds more than by this; None for none."""
+        return self._waiting.next_known(self._streams, watermark)
+
+    @property
+    def waiting(self) -> int:
+        """How many queries wait for an absence."""
+        return len(self._waiting)
+
+    def at_once(self, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that do not wait with what is stored."""
+        if not len(self._waiting):
+            return lineages
+        return self.sets.without(lineages, alike(self._waiting.every(), len(lineages)))
 
     def push(
         self,
@@ -451,6 +495,15 @@ class SharedEddy:
         return EvaluatedSelection(shared, stream, number, expression, selections, self.delayed)
 
     def _put_out(self, batch: TupleBatch, lineages: Lineages) -> None:
+        if self._judgement is not None:
+            self._judgement.take(batch, lineages)
+        elif not len(self._waiting):
+            self._put_out_now(batch, lineages)
+        else:
+            for some in alive(batch, self.at_once(lineages), batch.signature):
+                self._put_out_now(some, lineage_of(some))
+
+    def _put_out_now(self, batch: TupleBatch, lineages: Lineages) -> None:
         self._deliver(SharedResults(batch, lineages, self._streams))
 
     def _renumber(self, without: Collection[int]) -> None:

@@ -115,6 +115,21 @@ class JoinShape:
         return mask
 
 
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What must not be there: rows of a ``stream`` that meet all that a query asks of them.
+
+    That is its selection on this stream, its edges and windows to it, its conditions about it, and
+    further ``conditions``, which need not be about it. ``waits`` says when it is known: for a row
+    of the stream ``anchor`` when no row comes any more that happened so many microseconds after it.
+    """
+
+    stream: int
+    anchor: int
+    waits: int
+    conditions: Sequence[Expression | JoinCondition] = field(default=())
+
+
 @dataclass(frozen=True)
 class SharedQuery:
     """A standing query: a selection for each stream that it reads, edges, windows and conditions.
@@ -126,14 +141,35 @@ class SharedQuery:
     ``conditions`` are predicates over columns of several streams, whose arguments are numbered as
     :func:`~eddyline.standing.engine.join_conditions.column_of` says, or ones that were split
     before.
+
+    With an ``absence`` its results have no component of that stream: they are what its other
+    streams join to, where no row of it fits.
     """
 
     selections: Mapping[int, Selection]
     edges: frozenset[Edge] = frozenset()
     bounds: Sequence[TimeBound] = field(default=())
     conditions: Sequence[Expression | JoinCondition] = field(default=())
+    absence: Absence | None = None
 
     @cached_property
     def shape(self) -> JoinShape:
         """How it joins its streams."""
         return JoinShape(sum(1 << stream for stream in self.selections), self.edges)
+
+    @cached_property
+    def present(self) -> JoinShape:
+        """How it joins the streams that its results are made of.
+
+        ValueError where these are joined otherwise than without the absent one.
+        """
+        if self.absence is None:
+            return self.shape
+        absent = self.absence.stream
+        edges = [join for join in self.edges if all(place.relation != absent for place in join)]
+        present = JoinShape(self.shape.streams & ~(1 << absent), frozenset(edges))
+        # Else probes for the absent one would have to compare columns that need not be equal.
+        left = [{p for p in places if p.relation != absent} for places in self.shape.classes]
+        if {frozenset(places) for places in left if len(places) > 1} != set(present.classes):
+            raise ValueError(f"stream {absent} joins what is not joined without it")
+        return present

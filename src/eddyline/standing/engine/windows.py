@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.key_space import NULL_WORD
 from eddyline.standing.engine.lineage import Lineages, LineageSets
 from eddyline.standing.engine.ranges import Box, Range
-from eddyline.standing.engine.shared_query import NEVER, SharedQuery, TimeBound
+from eddyline.standing.engine.shared_query import NEVER, Absence, SharedQuery, TimeBound
 from eddyline.standing.engine.stems import StreamRows
 
 _DIFFERENCE = Argument(0, pa.int64())
@@ -30,14 +31,16 @@ class Windows:
     def __init__(self, static: Collection[int] = ()) -> None:
         """Rows of ``static`` streams come before all others."""
         self._static = frozenset(static)
-        self._queries: dict[int, tuple[tuple[TimeBound, ...], frozenset[int]]] = {}
+        self._queries: dict[int, _Bounded] = {}
         self._widest: dict[int, int] | None = None
         self._filters: dict[tuple[int, int], GroupedFilter] = {}
 
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
         """Take the windows of further queries."""
         self._queries |= {
-            number: (tuple(query.bounds), frozenset(query.selections))
+            number: _Bounded(
+                tuple(query.bounds), frozenset(query.selections), _waiting(query.absence)
+            )
             for number, query in queries.items()
         }
         self._changed()
@@ -54,12 +57,16 @@ class Windows:
         In microseconds; :data:`~eddyline.standing.engine.shared_query.NEVER` where some query has
         no bound. A row at time t is wanted by rows of other streams up to t plus that, be it by way
         of third ones: where a comes at most 10 s after b, and b at most 10 s after c, a may come
-        20 s after c.
+        20 s after c. Where a query waits for an absence, until that is known.
         """
         if self._widest is None:
             self._widest = {}
-            for bounds, streams in self._distinct():
-                for one, most in farthest(bounds, streams - self._static).items():
+            for bounds, streams, waiting in self._distinct():
+                moving = streams - self._static
+                kept = farthest(bounds, moving)
+                if waiting is not None:
+                    kept = kept_until_known(bounds, moving, *waiting)
+                for one, most in kept.items():
                     self._widest[one] = max(self._widest.get(one, 0), most)
         return self._widest.get(stream, 0)
 
@@ -93,19 +100,31 @@ class Windows:
             lineages = within if lineages is None else sets.common(lineages, within)
         return lineages
 
-    def _distinct(self) -> Collection[tuple[tuple[TimeBound, ...], frozenset[int]]]:
+    def _distinct(self) -> Collection[_Bounded]:
         """Return the windows of queries with the streams that they read, each once."""
         return set(self._queries.values())
 
     def _changed(self) -> None:
         self._widest = None
-        pairs = {(b.early, b.late) for bounds, _ in self._distinct() for b in bounds}
+        pairs = {(b.early, b.late) for query in self._distinct() for b in query.bounds}
         self._filters = {
             pair: GroupedFilter(
-                {n: _boxes(bounds, pair) for n, (bounds, _) in self._queries.items()}
+                {n: _boxes(query.bounds, pair) for n, query in self._queries.items()}
             )
             for pair in sorted(pairs)
         }
+
+
+class _Bounded(NamedTuple):
+    """The windows of a query, its streams, and what it waits for: an anchor, and how long."""
+
+    bounds: tuple[TimeBound, ...]
+    streams: frozenset[int]
+    waiting: tuple[int, int] | None
+
+
+def _waiting(absence: Absence | None) -> tuple[int, int] | None:
+    return None if absence is None else (absence.anchor, absence.waits)
 
 
 def farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, int]:
@@ -121,6 +140,25 @@ def earliest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, 
     """Return for each stream of a query how much earlier than its row any other's may be."""
     most = _differences(bounds, streams)
     return {a: max(most[b, a] for b in streams) for a in streams}
+
+
+def waits_for(
+    bounds: Sequence[TimeBound], streams: frozenset[int], anchor: int, absent: int
+) -> int:
+    """Return for how long after a row of ``anchor`` one of ``absent`` may come; 0 at the least."""
+    return max(_differences(bounds, streams)[anchor, absent], 0)
+
+
+def kept_until_known(
+    bounds: Sequence[TimeBound], streams: frozenset[int], anchor: int, waits: int
+) -> dict[int, int]:
+    """Return for each stream of a query for how long after its own time a row is wanted.
+
+    Where an absence is known so long after a row of ``anchor``: until it is for the latest of
+    these that the row may meet.
+    """
+    most = _differences(bounds, streams)
+    return {one: min(max(most[one, anchor] + waits, 0), NEVER) for one in streams}
 
 
 def _differences(

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from eddyline.engine.join_graph import Place
 from eddyline.expressions import Argument, Call, Expression, with_arguments, with_children
 from eddyline.standing.engine.aggregation.grouping import Aggregation
-from eddyline.standing.engine.join_conditions import MOST_COLUMNS
+from eddyline.standing.engine.join_conditions import MOST_COLUMNS, JoinCondition
 from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_template import (
@@ -176,13 +176,27 @@ def renumbered(
             replace(bound, early=numbers[bound.early], late=numbers[bound.late])
             for bound in query.bounds
         ),
-        tuple(
-            with_arguments(
-                _calling(condition, functions), lambda argument: _moved(argument, numbers)
-            )
-            for condition in query.conditions
-            if isinstance(condition, Expression)
+        _conditions(query.conditions, numbers, functions),
+        None
+        if query.absence is None
+        else replace(
+            query.absence,
+            stream=numbers[query.absence.stream],
+            anchor=numbers[query.absence.anchor],
+            conditions=_conditions(query.absence.conditions, numbers, functions),
         ),
+    )
+
+
+def _conditions(
+    conditions: Sequence[Expression | JoinCondition],
+    numbers: Sequence[int],
+    functions: Sequence[int],
+) -> tuple[Expression, ...]:
+    return tuple(
+        with_arguments(_calling(condition, functions), lambda argument: _moved(argument, numbers))
+        for condition in conditions
+        if isinstance(condition, Expression)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeAlias
@@ -13,7 +14,7 @@ from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.join_conditions import JoinCondition
 from eddyline.standing.engine.predicate_templates import conditions_of, selections_of
 from eddyline.standing.engine.selections import Selection, SplitSelection
-from eddyline.standing.engine.shared_query import SharedQuery
+from eddyline.standing.engine.shared_query import Absence, SharedQuery
 from eddyline.standing.query_template import QueryGroup
 
 Constants: TypeAlias = "list[pa.Array]"
@@ -52,11 +53,12 @@ def queries_of(
         return
     constants = [constant.take(pa.array(positions)) for constant in constants_of(group)]
     conditions = conditions_of(query.conditions, constants)
+    absences = _absences(query.absence, constants)
     split = {number: _split(selection, constants) for number, selection in query.selections.items()}
     if all(pieces is not None for pieces in split.values()):
         chosen: Iterator[tuple[Selection, ...]] = zip(*split.values(), strict=True)
-        for selections, own in zip(chosen, conditions, strict=True):
-            yield _like(query, dict(zip(split, selections, strict=True)), own)
+        for selections, own, absence in zip(chosen, conditions, absences, strict=True):
+            yield _like(query, dict(zip(split, selections, strict=True)), own, absence)
         return
     rows = [constant.to_pylist() for constant in constants]
     kinds = [constant.type for constant in constants]
@@ -64,9 +66,18 @@ def queries_of(
         number: _filler(selection, kinds) if isinstance(selection, Expression) else None
         for number, selection in query.selections.items()
     }
-    for row, own in zip(zip(*rows, strict=True), conditions, strict=True):
+    for row, own, absence in zip(zip(*rows, strict=True), conditions, absences, strict=True):
         filled = {n: None if filler is None else filler(row) for n, filler in fillers.items()}
-        yield _like(query, filled, own)
+        yield _like(query, filled, own, absence)
+
+
+def _absences(absence: Absence | None, constants: Constants) -> Iterator[Absence | None]:
+    """Yield what must not be there for each row of constants."""
+    if absence is None:
+        yield from itertools.repeat(None, len(constants[0]))
+        return
+    for conditions in conditions_of(absence.conditions, constants):
+        yield replace(absence, conditions=conditions)
 
 
 def _split(selection: Selection, constants: Constants) -> Sequence[Selection] | None:
@@ -82,10 +93,11 @@ def _like(
     query: SharedQuery,
     selections: Mapping[int, Selection],
     conditions: tuple[JoinCondition, ...],
+    absence: Absence | None,
 ) -> SharedQuery:
-    """Return a query with other selections and conditions, and the shape that is known already."""
-    made = replace(query, selections=selections, conditions=conditions)
-    made.__dict__["shape"] = query.shape  # a cached property
+    """Return a query with other selections and conditions, and the shapes that are known."""
+    made = replace(query, selections=selections, conditions=conditions, absence=absence)
+    made.__dict__ |= {"shape": query.shape, "present": query.present}  # cached properties
     return made
 
 

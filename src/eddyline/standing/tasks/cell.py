@@ -96,6 +96,7 @@ class Cell:
             if closed.tallies is not None:
                 yield from self._told(closed.tallies, counts)
             counts.seconds["close"] += time.perf_counter() - started
+            self._judge(engine, watermark, counts)
         yield from _packed(engine.queries.results(counts), cell)  # of queries that looked back
         for _ in self._work(engine, now, rows, watermark, counts):
             yield from _packed(engine.queries.results(counts), cell)
@@ -184,6 +185,14 @@ class Cell:
         kept = kept.append_column(INPUTS, pa.array(inputs))
         self._state.rows.updateValue(place, (stream, before, encoded([kept]).to_pybytes()))
 
+    def _judge(self, engine: LiveCell, watermark: int, counts: Counts) -> None:
+        """Find what has not been followed since the watermark by which cells last looked."""
+        if engine.queries.waiting:
+            started = time.perf_counter()
+            known = self._state.closed.get() if self._state.closed.exists() else None
+            engine.queries.judge(None if known is None else int(known[0]), watermark)
+            counts.seconds["judge"] += time.perf_counter() - started
+
     def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
         """Yield closed windows, dealt out by their first keys."""
         cells = len(self._streams.cells)
@@ -209,7 +218,7 @@ class Cell:
             yield _blob(part, TALLIES, rows)
 
     def _save(self, engine: LiveCell, watermark: int | None) -> None:
-        """Save what has been aggregated, and ask to be called when the next window closes."""
+        """Save what has been aggregated, and ask to be called when there is more to put out."""
         if watermark is None:
             return
         came, went = engine.queries.aggregated.changes()
@@ -219,9 +228,10 @@ class Cell:
             blob = encoded(table.combine_chunks().to_batches()).to_pybytes()
             self._state.aggregates.updateValue(key, (blob,))
         known = self._state.closed.get() if self._state.closed.exists() else None
-        if known is None and not len(engine.queries.aggregated):
+        if known is None and not len(engine.queries.aggregated) and not engine.queries.waiting:
             return
-        due = engine.queries.aggregated.due()
+        dues = (engine.queries.aggregated.due(), engine.queries.next_known(watermark))
+        due = min((one for one in dues if one is not None), default=None)
         timer = _NEVER if due is None else -(-due // 1000)
         if timer != _NEVER and (known is None or known[1] != timer):
             self._state.handle.registerTimer(timer)

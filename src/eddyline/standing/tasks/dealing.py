@@ -25,7 +25,7 @@ from eddyline.standing.engine.ranges import Range
 from eddyline.standing.engine.selections import split
 from eddyline.standing.log.engine_inputs import columns_needed
 from eddyline.standing.log.joined_streams import JoinedStreams
-from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.query_template import QueryTemplate, names_that_stand_alone
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
 from eddyline.standing.tasks.dropped_groups import DroppedGroups, countable_groupings
 from eddyline.standing.tasks.joining import latest_of
@@ -94,7 +94,10 @@ class Dealing:
         if not job.columns:
             return np.zeros((rows.num_rows, 1), np.int64)
         key = rows.column(f"{job.columns[self.stream]}")
-        return coordinates(key_words(key), self.cells).reshape(-1, 1)
+        cells = coordinates(key_words(key), self.cells)
+        if key.null_count:
+            cells[key.is_null().to_numpy(zero_copy_only=False)] = 0
+        return cells.reshape(-1, 1)
 
 
 class WantedRows:
@@ -111,6 +114,7 @@ class WantedRows:
         self._asking: Counter[_Selection] = Counter()
         self._next = 0
         self._needed: tuple[int, ...] = ()
+        self._alone = False  # whether a row may be a result that meets no other
         self._relation = Relation((), (), WallClock())
 
     @property
@@ -162,6 +166,7 @@ class WantedRows:
                     boxes[self._next] = selection
                     self._next += 1
         self._filter.add(boxes)
+        self._alone = name in names_that_stand_alone(self._live.templates)
         self._needed = columns_needed(streams.job.inputs, streams.times, self._live.templates)[own]
 
     def _forget(self, selections: Sequence[_Selection]) -> None:
@@ -193,7 +198,7 @@ class WantedRows:
         wanted = satisfied.ends > satisfied.begins
         if dealing.streams.job.columns:
             key = batch.column(place[dealing.streams.job.columns[dealing.stream]])
-            if key.null_count:
+            if key.null_count and not self._alone:
                 wanted &= key.is_valid().to_numpy(zero_copy_only=False)
         return kept if wanted.all() else kept.filter(pa.array(wanted))
 

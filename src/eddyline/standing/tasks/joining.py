@@ -188,6 +188,19 @@ class JoiningQueries:
     def _needed(self, template: QueryTemplate) -> Sequence[frozenset[int]]:
         return _columns_needed(self._streams.job.inputs, template)
 
+    def judge(self, since: int | None, until: int) -> None:
+        """Find what queries waited for, known by a watermark: see :meth:`SharedEddy.judge`."""
+        self._eddy.judge(since, until)
+
+    def next_known(self, watermark: int) -> int | None:
+        """Return the watermark by which more of that is known; None for none."""
+        return self._eddy.next_known(watermark)
+
+    @property
+    def waiting(self) -> int:
+        """How many queries wait for an absence."""
+        return self._eddy.waiting
+
     def keeps(self, stream: int) -> bool:
         """Tell whether rows of a stream are stored: not where they meet tables only."""
         return not all(map(self._eddy.passes_by, self.inputs.of_stream(stream)))

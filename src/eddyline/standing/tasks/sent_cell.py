@@ -41,7 +41,7 @@ class CellState:
     aggregates: MapState
     """Partial aggregates of open windows, by grouping."""
     closed: ValueState
-    """The watermark up to which windows are closed, and the timer of the next one."""
+    """The watermark up to which windows are closed and absences known, and the next timer."""
 
 
 def declared(handle: StatefulProcessorHandle) -> CellState:

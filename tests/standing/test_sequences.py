@@ -1,0 +1,182 @@
+"""Sequences of events: what follows what, and what does not, against a batch query."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from eddyline.errors import NotShareableError
+from eddyline.standing.sequences import with_joins
+from eddyline.standing.standing_queries import StandingQueries
+from tests.standing.feeds import Feed, Gathered, expected, run_all
+
+pytestmark = pytest.mark.slow(20)
+
+SCHEMA = "user string, result string, ip int, time timestamp"
+START = dt.datetime(2026, 1, 1, 12, 0)  # noqa: DTZ001 - in the session's zone, as Spark takes it
+DELAY = 20
+"""Seconds by which events may be late."""
+
+
+def events(seed: int, minute: int, many: int = 40) -> list[tuple[Any, ...]]:
+    """Return events of a minute, some of them too late; some lack a key or a time."""
+    chance = random.Random(seed)
+    return [
+        (
+            chance.choice(["ann", "ben", "cat", None]),
+            chance.choice(["ok", "fail"]),
+            chance.randrange(10),
+            None
+            if chance.random() < 0.05
+            else START + dt.timedelta(seconds=60 * minute + chance.randrange(-40, 60)),
+        )
+        for _ in range(many)
+    ]
+
+
+def feeds(spark: SparkSession, directory: Path, minutes: int = 5) -> dict[str, Feed]:
+    """Return two streams of events, a file a minute."""
+    found = {}
+    for seed, name in enumerate(("logins", "payments")):
+        feed = found[name] = Feed(spark, directory / name, SCHEMA, ("time", f"{DELAY} seconds"))
+        for minute in range(minutes):
+            feed.give(events(100 * seed + minute, minute))
+    return found
+
+
+FAIL_THEN_OK = """SELECT a.user, a.time AS at, a.ip AS one, b.ip AS other
+    FROM logins a FOLLOWED BY logins b ON a.user = b.user WITHIN 20 SECONDS
+    WHERE a.result = 'fail' AND b.result = 'ok' AND a.ip <> b.ip"""
+THREE = """SELECT a.user, a.time AS at, b.time AS then, c.time AS last
+    FROM logins a FOLLOWED BY logins b ON b.user = a.user
+    FOLLOWED BY payments AS c ON c.user = b.user AND c.ip > a.ip WITHIN 15 SECONDS OF a
+    WHERE a.result = 'fail' AND b.result = 'fail'"""
+UNPAID = """SELECT a.user, a.time AS at, a.ip AS one
+    FROM logins a NOT FOLLOWED BY payments b
+    ON a.user = b.user AND b.ip > a.ip AND b.result = 'ok' AND a.ip > 1 WITHIN 30 SECONDS
+    WHERE a.result = 'ok'"""
+SILENT = """SELECT a.user, a.time AS at, a.ip AS one
+    FROM logins a NOT FOLLOWED BY logins ON logins.user = a.user WITHIN 0.1 MINUTES"""
+CHAIN = """SELECT a.user, a.time AS at, b.time AS then
+    FROM logins a FOLLOWED BY logins b ON a.user = b.user AND b.ip <> a.ip WITHIN 10 SECONDS
+    NOT FOLLOWED BY payments c ON c.user = a.user AND c.ip >= b.ip WITHIN 25 SECONDS OF a
+    WHERE a.result = 'fail'"""
+FIRST = """SELECT a.user, a.time AS at, b.time AS then, b.ip AS other
+    FROM logins a FOLLOWED BY FIRST payments b ON b.user = a.user AND b.result = 'ok' WITHIN 1 MINUTE
+    WHERE a.ip < 3"""
+GIVEN = {
+    "fail then ok": FAIL_THEN_OK,
+    "three": THREE,
+    "unpaid": UNPAID,
+    "silent": SILENT,
+    "chain": CHAIN,
+    "first": FIRST,
+}
+
+
+KNOWN = {
+    "unpaid": "at + INTERVAL 30 SECONDS",
+    "silent": "at + INTERVAL 6 SECONDS",
+    "chain": "then + INTERVAL 24.999999 SECONDS",
+    "first": "then",
+}
+"""By what time it is known that something does not follow."""
+
+
+def opened(
+    spark: SparkSession, streams: dict[str, Feed], state: Path, **kw: Any
+) -> StandingQueries:
+    return StandingQueries(
+        spark, streams={n: f.stream() for n, f in streams.items()}, state=state, **kw
+    )
+
+
+ALL = range(100)
+"""All files of a stream."""
+
+
+class Oracle:
+    """What a batch query says of the events that a job has taken, as far as it can know."""
+
+    def __init__(self, spark: SparkSession, streams: dict[str, Feed]) -> None:
+        self.spark, self.streams = spark, streams
+
+    def answers(self, sql: str, known: str | None, files: range = ALL) -> Counter[tuple[Any, ...]]:
+        """Return the results of a query that stood while it saw these files.
+
+        ``known`` is the time, in its results, that the watermark has to have passed.
+        """
+        schemas = {name: feed.stream().schema for name, feed in self.streams.items()}
+        plain = with_joins(sql, schemas)
+        if known is not None:
+            passed = self.watermark(sql, min(files.stop, len(self.streams["logins"].batches)))
+            plain = f"SELECT * FROM ({plain}) WHERE {known} < TIMESTAMP '{passed}'"
+        tables = {name: self.in_time(sql, name, files) for name in self.streams}
+        return expected(self.spark, tables, {"it": plain}).get("it", Counter())
+
+    def in_time(self, sql: str, name: str, files: range) -> DataFrame:
+        """Return the events of a stream that are not too late for the job of a query."""
+        rows = [
+            row
+            for number, batch in enumerate(self.streams[name].batches)
+            if number in files
+            for row in batch
+            if row[3] is None or row[3] >= self.watermark(sql, number)
+        ]
+        return self.spark.createDataFrame(rows, SCHEMA)
+
+    def watermark(self, sql: str, files: int) -> dt.datetime:
+        """Return the watermark of a job after so many files: that of the slowest stream."""
+        read = [feed for name, feed in self.streams.items() if f" {name}" in sql]
+        latest = [
+            max(row[3] for batch in feed.batches[:files] for row in batch if row[3] is not None)
+            for feed in read
+            if files
+        ]
+        return min(latest, default=START - dt.timedelta(days=1)) - dt.timedelta(seconds=DELAY)
+
+
+def test_sequences_are_those_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    streams = feeds(spark, tmp_path, 3)
+    oracle, sink = Oracle(spark, streams), Gathered()
+    with opened(spark, streams, tmp_path / "state") as queries:
+        for name, sql in GIVEN.items():
+            queries.add(sql, name=name)
+        for name in ("dropped", "paused", "resumed"):
+            queries.add(UNPAID, name=name)
+        run_all(queries, sink)
+        assert {
+            row["name"]: row["sql"] for row in queries.queries().where("name = 'first'").collect()
+        } == {"first": FIRST}
+    for seed, feed in enumerate(streams.values()):
+        feed.give(events(100 * seed + 3, 3))
+    with opened(spark, streams, tmp_path / "state") as queries:
+        queries.drop("dropped")
+        queries.pause("paused", "resumed")
+        queries.add(UNPAID, name="later")
+        run_all(queries, sink)
+    for seed, feed in enumerate(streams.values()):
+        feed.give(events(100 * seed + 4, 4))
+    with opened(spark, streams, tmp_path / "state") as queries:
+        queries.resume("resumed")
+        run_all(queries, sink)
+        stored = queries.stems().groupBy("stream").sum("rows").collect()
+    answers = sink.answers()
+    wanted = {name: oracle.answers(sql, KNOWN.get(name)) for name, sql in GIVEN.items()}
+    before = oracle.answers(UNPAID, KNOWN["unpaid"], range(3))
+    wanted["dropped"] = wanted["paused"] = before
+    wanted["resumed"] = before + oracle.answers(UNPAID, KNOWN["unpaid"], range(4, 5))
+    wanted["later"] = oracle.answers(UNPAID, KNOWN["unpaid"], range(3, 5))
+    assert {name: rows.total() for name, rows in answers.items()} == {
+        name: rows.total() for name, rows in wanted.items()
+    }
+    assert answers == wanted
+    assert all(0 < row["sum(rows)"] < 200 for row in stored), stored  # each is of many inputs
