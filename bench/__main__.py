@@ -38,6 +38,7 @@ import bench.standing.changes
 import bench.standing.kills
 import bench.standing.old_data
 import bench.standing.rules
+import bench.standing.sequences
 import bench.standing.sinks
 import bench.standing.windows
 import bench.tiny.benchmark
@@ -84,6 +85,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "sinks": bench.standing.sinks.main,
     "aggregates": bench.standing.aggregates.main,
     "changes": bench.standing.changes.main,
+    "sequences": bench.standing.sequences.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
     "backfill": bench.standing.old_data.main,

@@ -30,9 +30,39 @@ _UNITS: Final = {
 }
 
 _ENDS: Final = frozenset(
-    "ANTI CLUSTER CROSS DISTRIBUTE EXCEPT FROM FULL GROUP HAVING INNER INTERSECT JOIN LATERAL LEFT "
-    "LIMIT MINUS NATURAL OFFSET ORDER PIVOT RIGHT SELECT SORT TABLESAMPLE UNION UNPIVOT WHERE WINDOW "
-    "WITHIN ; )".split()
+    [
+        "ANTI",
+        "CLUSTER",
+        "CROSS",
+        "DISTRIBUTE",
+        "EXCEPT",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "HAVING",
+        "INNER",
+        "INTERSECT",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "LIMIT",
+        "MINUS",
+        "NATURAL",
+        "OFFSET",
+        "ORDER",
+        "PIVOT",
+        "RIGHT",
+        "SELECT",
+        "SORT",
+        "TABLESAMPLE",
+        "UNION",
+        "UNPIVOT",
+        "WHERE",
+        "WINDOW",
+        "WITHIN",
+        ";",
+        ")",
+    ]
 )
 """What ends a condition, where it stands in no parentheses."""
 

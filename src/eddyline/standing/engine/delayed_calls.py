@@ -158,8 +158,8 @@ class DelayedCalls:
 
     def _added(self, number: int, query: SharedQuery, tables: Collection[int]) -> SharedQuery:
         streams = query.shape.streams
-        if not streams & (streams - 1):
-            return query
+        if not streams & (streams - 1) or query.absence is not None:
+            return query  # what waits is stored for the queries that want it, and for no other
         conditions = []
         for stream, selection in query.selections.items():
             if stream in tables:

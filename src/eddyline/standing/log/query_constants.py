@@ -97,7 +97,7 @@ def _like(
 ) -> SharedQuery:
     """Return a query with other selections and conditions, and the shapes that are known."""
     made = replace(query, selections=selections, conditions=conditions, absence=absence)
-    made.__dict__ |= {"shape": query.shape, "present": query.present}  # cached properties
+    made.__dict__.update(shape=query.shape, present=query.present)  # cached properties
     return made
 
 
