@@ -3,7 +3,7 @@
 Stored rows wait with the queries that want them, and no mark says what has been matched. When
 nothing can come any more that would follow a row, it probes for it, once for all queries that have
 waited so long: their results are the tuples for which nothing was found. See
-``docs/decisions/0081-sequences-are-joins.md``.
+``docs/decisions/0080-sequences-are-joins.md``.
 """
 
 from __future__ import annotations
