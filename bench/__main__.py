@@ -35,6 +35,7 @@ import bench.short.benchmark
 import bench.soak.benchmark
 import bench.standing.aggregates
 import bench.standing.changes
+import bench.standing.delayed
 import bench.standing.kills
 import bench.standing.old_data
 import bench.standing.rules
@@ -88,6 +89,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "sequences": bench.standing.sequences.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
+    "delayed": bench.standing.delayed.main,
     "backfill": bench.standing.old_data.main,
     "soak": bench.soak.benchmark.main,
 }
