@@ -35,6 +35,14 @@ AGGREGATE = """SELECT symbol, window.start AS began, count(*) AS n, sum(volume) 
                FROM trades WHERE price > {} AND volume < {}
                GROUP BY symbol, window(time, '2 minutes', '1 minute')"""
 
+ABSENCE = """SELECT t.symbol, t.volume AS alone, t.time AS since
+             FROM trades t NOT FOLLOWED BY quotes q
+             ON t.symbol = q.symbol AND q.volume < {1} WITHIN 10 SECONDS
+             WHERE t.price > {0}"""
+
+WITHIN = 10
+"""Seconds that it waits."""
+
 RAISING = (
     """SELECT symbol, price, volume, 100 / (volume - {1}) AS ratio
        FROM trades WHERE price > {0}""",
@@ -83,8 +91,8 @@ MERGED = 5
 
 
 def query(chance: random.Random) -> str:
-    """Return a query: a selection, a join or an aggregate; in one of three cases it may raise."""
-    kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, JOIN, AGGREGATE]
+    """Return a query: a selection, a join, a sequence or an aggregate; one of three may raise."""
+    kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, JOIN, ABSENCE, AGGREGATE]
     text = chance.choice(kinds)
     asked = text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
     if chance.random() < DERIVING:
@@ -99,7 +107,7 @@ def come_and_go(queries: StandingQueries, chance: random.Random, stopped: thread
     while not stopped.wait(chance.uniform(0.05, 0.5)):
         names = [row["name"] for row in queries.queries().select("name").collect()]
         kind = chance.random()
-        some = chance.choice(names) if len(names) > len(JOBS) else None
+        some = chance.choice(names) if len(names) > len(JOBS) + 1 else None
         if kind < 0.5 and len(names) < MOST_QUERIES:  # noqa: PLR2004 - of ten changes five
             sql = query(chance)
             # Joins look back at stored rows, which a batch query does not know of.
@@ -149,7 +157,12 @@ def main(directory: Path, seed: int, files: int) -> int:
     queries = StandingQueries(spark, streams=streams, state=state, history="200 hours")
     chance = random.Random(seed)
     known = {row["name"] for row in queries.queries().select("name").collect()}
-    firsts = (("first-select", SELECTION), ("first-join", JOIN), ("first-aggregate", AGGREGATE))
+    firsts = (
+        ("first-select", SELECTION),
+        ("first-join", JOIN),
+        ("first-absence", ABSENCE),
+        ("first-aggregate", AGGREGATE),
+    )
     for name, sql in firsts:
         if name not in known:
             queries.add(sql.format(80, 800), name=name)
@@ -160,8 +173,8 @@ def main(directory: Path, seed: int, files: int) -> int:
     changes_come.daemon = True
     changes_come.start()
     logs = [BatchLog(state / "jobs" / job / "batches") for job in JOBS]
-    # After the last events comes a batch without any, which closes windows.
-    further = {state / "jobs" / job / "checkpoint": job.startswith("aggregate") for job in JOBS}
+    # After the last events comes a batch without any, which closes windows and judges absences.
+    further = {state / "jobs" / job / "checkpoint": not job.startswith("select") for job in JOBS}
     while not all(is_at_its_end(job, files, more) for job, more in further.items()):
         if queries.await_termination(0.5):
             print("ended before its time", flush=True)

@@ -28,15 +28,17 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import StructType
 
 import eddyline
 from bench.standing.events_taken import FilesByStream, events_taken
-from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK
+from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK, WITHIN
 from bench.standing.old_rows import OldRows
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.jobs import job_of
 from eddyline.standing.log.live_queries import LiveQueries, StandingQuery
+from eddyline.standing.sequences import with_joins
 
 ROWS = 400
 """Events of a stream in a micro-batch."""
@@ -199,7 +201,9 @@ def stood_in(state: Path, taken: Mapping[str, list[FilesByStream]]) -> Stood:
     return Stood(queries, batches, {*live.running})
 
 
-def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]:
+def expected(  # noqa: C901 - each kind of query
+    spark: SparkSession, directory: Path
+) -> Iterator[tuple[str, Rows]]:
     """Yield for each query what plain Spark finds in the batches in which it stood."""
     state = directory / "state"
     taken = {job: events_taken(state / "jobs" / job / "checkpoint") for job in JOBS}
@@ -212,6 +216,7 @@ def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]
     old = OldRows(directory, taken, running, ask, WATERMARK)
     found: dict[str, Rows] = defaultdict(Counter)
     stopped = 0
+    schemas = dict.fromkeys(("trades", "quotes"), timed(spark, directory))
     for number, of_query in stood.items():
         template = queries[number].template
         of_job = taken[job_of(template).name]
@@ -231,7 +236,10 @@ def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]
         if raised and raised[0] != max(of_query):
             print(f"{queries[number].name}: raised in {raised}, and stood until {max(of_query)}")
             yield f"{queries[number].name} after an error", Counter({("stood",): 1})
-        results = spark.sql(without_errors(template.sql)).collect()
+        results = spark.sql(with_joins(without_errors(template.sql), schemas)).collect()
+        if template.query.absence is not None:
+            known = known_by(directory, of_job[max(of_query)])
+            results = [row for row in results if row["since"].timestamp() + WITHIN < known]
         if template.aggregated is not None:
             before = of_job[max(of_query)]["trades"].start if of_query else 0
             closed = watermark(directory, before)
@@ -252,11 +260,22 @@ def expected(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Rows]]
     yield from found.items()
 
 
-def watermark(directory: Path, files: int) -> float:
-    """Return the watermark after so many files of trades, in seconds since 1970: 0 after none."""
+def timed(spark: SparkSession, directory: Path) -> StructType:
+    """Return the schema of the streams, which says what their event time is."""
+    stream = spark.readStream.schema(SCHEMA).parquet(str(directory / "trades"))
+    return stream.withWatermark("time", f"{WATERMARK} seconds").schema
+
+
+def known_by(directory: Path, last: Mapping[str, range]) -> float:
+    """Return the watermark by which a batch with these files of its streams has judged."""
+    return min(watermark(directory, files.start, stream) for stream, files in last.items())
+
+
+def watermark(directory: Path, files: int, stream: str = "trades") -> float:
+    """Return the watermark after so many files of a stream, in seconds since 1970: 0 after none."""
     times = [
         pq.read_table(path)["time"].cast(pa.int64())
-        for path in paths(directory, "trades", range(files))
+        for path in paths(directory, stream, range(files))
     ]
     latest = max((max(each.to_pylist()) for each in times), default=0) / 1e6
     return max(latest - WATERMARK, 0)
@@ -268,6 +287,7 @@ def compare(spark: SparkSession, directory: Path) -> int:
     columns = {
         "price": ("symbol", "price", "volume"),
         "bought": ("symbol", "bought", "offered"),
+        "alone": ("symbol", "alone", "since"),
         "began": ("symbol", "began", "n", "sold"),
     }
     given: dict[str, Rows] = defaultdict(Counter)
