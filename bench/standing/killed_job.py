@@ -111,7 +111,8 @@ def come_and_go(queries: StandingQueries, chance: random.Random, stopped: thread
         if kind < 0.5 and len(names) < MOST_QUERIES:  # noqa: PLR2004 - of ten changes five
             sql = query(chance)
             # Joins look back at stored rows, which a batch query does not know of.
-            looks_back = "JOIN" not in sql and chance.random() < 2 / 3
+            is_join = "JOIN" in sql or "FOLLOWED BY" in sql
+            looks_back = not is_join and chance.random() < 2 / 3
             backfill = chance.choice(BACKFILLS) if looks_back else None
             queries.add(sql, name=f"q{time.time_ns()}-{count}", backfill=backfill)
             count += 1
