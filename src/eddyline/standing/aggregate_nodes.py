@@ -53,12 +53,19 @@ def aggregate_in(plan: Plan) -> AggregateNodes | None:
 
 
 def sliding_windows(plan: Plan) -> ProjectLink:
-    """Return what an ``Expand`` defines, with the last of its windows for all of them."""
+    """Return what an ``Expand`` defines, with the first of its windows for all of them.
+
+    DeclinedError for one that makes groups of several kinds.
+    """
     items = [
         Tree.of(catalyst.attribute_like(output, value))
         for output, value in catalyst.expanded(plan)
         if catalyst.identity_number(output) != _number_of(Tree.of(value))
     ]
+    if len(items) != 1 or items[0].children[0].name != "CreateNamedStruct":
+        raise not_understood(
+            "ROLLUP, CUBE and GROUPING SETS: add a query for each of their groupings"
+        )
     return ProjectLink(plan, tuple(items))
 
 

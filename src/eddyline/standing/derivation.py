@@ -28,7 +28,7 @@ from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.throwing import TreeOperator, may_throw, top_may_throw
 from eddyline.standing.derived_column import DerivedColumn
-from eddyline.standing.described_outputs import canonical, shown_name
+from eddyline.standing.described_outputs import canonical, shown_name, unsaid
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.query_template import QueryTemplate
@@ -171,7 +171,7 @@ class Derivation:
         of_stream = tuple((attributes[i].handle, column) for i, (_, column) in placed.items())
         columns = {identity[0]: str(column) for identity, (_, column) in placed.items()}
         whole = _IDENTITY.sub("", catalyst.whole_text(handle))
-        key = _digest(f"{canonical(base.node, columns)} {catalyst.pretty(handle)} {whole}")
+        key = _digest(f"{canonical(base.node, columns)} {unsaid(base)} {whole}")
 
         def argument(part: DerivedPart, kind: str) -> Argument:
             source = DerivedSource(handle, of_stream, part, key)
@@ -186,7 +186,8 @@ class Derivation:
             return argument(DerivedPart.VALUE, kind)
         # It is computed for every event, and only later it is known whether a query wants it.
         value, failed = argument(DerivedPart.TRIED, kind), argument(DerivedPart.FAILED, '"boolean"')
-        condition = next(_conditions(base), ErrorCondition.NO_RESULT)
+        conditions = {*_conditions(base)}
+        condition = conditions.pop() if len(conditions) == 1 else ErrorCondition.NO_RESULT
         return Case(((failed, Failure(condition, shown, value.type)),), value, value.type)
 
 
@@ -202,7 +203,7 @@ def _digest(text: str) -> str:
 
 
 def _conditions(tree: Tree) -> Iterator[ErrorCondition]:
-    """Yield what can go wrong as Spark calls it, of the operators that are evaluated first."""
+    """Yield what can go wrong as Spark calls it."""
     for child in tree.children:
         yield from _conditions(child)
     condition = catalyst_class(tree.name).condition

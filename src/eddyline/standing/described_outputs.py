@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pyspark.sql import types
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression
 from eddyline.planner.read.chains import Tree
+from eddyline.planner.read.throwing import top_may_throw
 from eddyline.planner.read.translation import CatalystNode
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.query_template import OutputColumn
@@ -30,8 +31,16 @@ def meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
     """
     value = Tree.of(output).children[0]
     plain = value.name == "AttributeReference"
-    # JSON leaves out some of what an expression does, as when it fails.
-    return canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
+    # JSON leaves out some of what an expression does.
+    return canonical(value.node, places) + ("" if plain else unsaid(value))
+
+
+def unsaid(tree: Tree) -> str:
+    """Return what :func:`canonical` leaves out: Spark's text, and which operators may raise.
+
+    ``a / b`` and ``try_divide(a, b)`` are one operator, whose text is the same, too.
+    """
+    return f"{catalyst.pretty(tree.handle)} {''.join(_raising(tree))}"
 
 
 def is_column(meaning: str) -> bool:
@@ -41,6 +50,13 @@ def is_column(meaning: str) -> bool:
     (True, False)
     """
     return re.fullmatch(r"\d+\.\d+", meaning) is not None
+
+
+def _raising(tree: Tree) -> Iterator[str]:
+    """Yield a mark for each node that may raise, and another for each that does not."""
+    yield "!" if top_may_throw(tree) else "."
+    for child in tree.children:
+        yield from _raising(child)
 
 
 def shown_name(column: str) -> str:
