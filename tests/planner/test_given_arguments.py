@@ -146,7 +146,7 @@ def test_no_name_escapes_the_folder(events: Feed, tmp_path: Path) -> None:
     ) as queries:
         for name in NAMES:
             queries.add(SELECTION, name=name)
-        queries.start(sink, availableNow=True)
+        queries.start(sink, by_query=True, availableNow=True)
         queries.await_termination()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["deep"]
     assert sorted(each.name for each in sink.parent.iterdir()) == ["sink", "state"]
