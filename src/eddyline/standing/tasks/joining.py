@@ -1,4 +1,8 @@
-"""The engine of one cell: rows of all streams in, results of the queries out."""
+"""The engine of one cell: rows of all streams in, results of the queries out.
+
+Over 450 lines: what is stored, which queries came when and what they have looked back at are one
+state.
+"""
 
 from __future__ import annotations
 
