@@ -59,12 +59,16 @@ def write_events(directory: Path, files: int, rows: int) -> None:
         pq.write_table(table, directory / f"{number:05}.parquet")
 
 
-def rules(count: int) -> pd.DataFrame:
-    """Return the constants of rules: each event may be the first of four."""
+def rules(count: int, share: float) -> pd.DataFrame:
+    """Return the constants of rules: each event may be the first of four.
+
+    Of all events, `share` may be the second of a rule, or up to 1.5 times as many.
+    """
     low = np.arange(count) * PRICES // count
     names = [f"rule-{number}" for number in range(count)]
     high = low + 4 * PRICES // count - 1
-    return pd.DataFrame({"name": names, "low": low, "high": high, "most": PRICES // 2 + low // 4})
+    most = (share * (PRICES + low // 2)).astype(np.int64)
+    return pd.DataFrame({"name": names, "low": low, "high": high, "most": most})
 
 
 def stream(spark: SparkSession, directory: Path) -> DataFrame:
@@ -84,7 +88,7 @@ class Counted:
         self.rows += results.count()
 
 
-def shared(spark: SparkSession, directory: Path, count: int, template: str) -> int:
+def shared(spark: SparkSession, directory: Path, constants: pd.DataFrame, template: str) -> int:
     """Run standing queries over all events; return the number of results."""
     sink = Counted()
     with (
@@ -93,16 +97,16 @@ def shared(spark: SparkSession, directory: Path, count: int, template: str) -> i
             spark, streams={"events": stream(spark, directory)}, state=state
         ) as queries,
     ):
-        queries.add_many(template, rules(count))
+        queries.add_many(template, constants)
         queries.start(sink, availableNow=True)
         queries.await_termination()
     return sink.rows
 
 
-def plain(spark: SparkSession, directory: Path, count: int) -> int:
+def plain(spark: SparkSession, directory: Path, constants: pd.DataFrame) -> int:
     """Run one join of plain Spark for all rules; return the number of results."""
     sink = Counted()
-    table = F.broadcast(spark.createDataFrame(rules(count)))
+    table = F.broadcast(spark.createDataFrame(constants))
     a, b = stream(spark, directory).alias("a"), stream(spark, directory).alias("b")
     pairs = a.join(
         b,
@@ -122,14 +126,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="sequences", description=__doc__)
     parser.add_argument("--rules", type=int, default=1_000)
     parser.add_argument("--files", type=int, default=20)
-    parser.add_argument("--events", type=int, default=20_000, help="in a file")
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--events", type=int, default=10_000, help="in a file")
+    parser.add_argument("--share", type=float, default=0.02, help="that may be second")
+    parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args(arguments)
     spark = start(CORES)
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         write_events(directory, options.files, options.events)
-        given = spark, directory, options.rules
+        given = spark, directory, rules(options.rules, options.share)
         sides: dict[str, Callable[[], int]] = {
             "plain Spark, one join and a table of rules": partial(plain, *given),
             "FOLLOWED BY": partial(shared, *given, RULE),
