@@ -66,9 +66,10 @@ class Attribute:
         self._bounds |= zip(new, self.space.bounds(new), strict=True)
         return False
 
-    def bounds(self, range_: Range) -> tuple[int, int]:
-        """Return the least and the greatest word of a range that was taken."""
-        return self._bounds[range_]
+    @property
+    def bounds(self) -> Mapping[Range, tuple[int, int]]:
+        """The least and the greatest word of each range that was taken."""
+        return self._bounds
 
     def words(self, scope: Scope) -> Integers:
         """Return the words of its values, one a row."""
@@ -152,7 +153,10 @@ class Boxes:
         for of_query in boxes.values():
             for box in of_query:
                 for expression, range_ in box.items():
-                    ranges.setdefault(expression, {})[range_] = None
+                    of_attribute = ranges.get(expression)
+                    if of_attribute is None:
+                        of_attribute = ranges[expression] = {}
+                    of_attribute[range_] = None
         changed = False
         for expression, of_attribute in ranges.items():
             number = self._number.get(expression)
@@ -163,15 +167,19 @@ class Boxes:
         return changed
 
     def _compiled(self, boxes: Mapping[int, Sequence[Box]]) -> Constraints:
+        known = {
+            expression: (number, self.attributes[number].bounds)
+            for expression, number in self._number.items()
+        }
         queries, sizes, attributes, bounds = [], [], [], []
         for query in sorted(boxes):
             for box in boxes[query]:
                 queries.append(query)
                 sizes.append(len(box))
                 for expression, range_ in box.items():
-                    number = self._number[expression]
+                    number, bounds_of = known[expression]
                     attributes.append(number)
-                    bounds.append(self.attributes[number].bounds(range_))
+                    bounds.append(bounds_of[range_])
         least, greatest = np.array(bounds, np.int64).reshape(-1, 2).T
         return Constraints(
             np.array(queries, np.int32),

@@ -19,8 +19,6 @@ from eddyline.expressions import (
     ComparisonOperator,
     Expression,
     cannot_fail,
-    is_floating,
-    is_text,
 )
 from eddyline.expressions.terms import (
     Conjunction,
@@ -37,7 +35,7 @@ from eddyline.standing.engine.ranges import (
     Range,
     boxes_of,
     has_order,
-    ordered_key,
+    ordered_keys,
 )
 from eddyline.standing.engine.selections import SplitSelection
 
@@ -46,10 +44,10 @@ _NEVER: Final = SplitSelection((), ())
 
 _RANGES: Final[dict[ComparisonOperator, Callable[[Key], Range]]] = {
     ComparisonOperator.EQUAL: Range.of,
-    ComparisonOperator.LESS: lambda key: Range(upper=(key, -1)),
-    ComparisonOperator.LESS_OR_EQUAL: lambda key: Range(upper=(key, 0)),
-    ComparisonOperator.GREATER: lambda key: Range(lower=(key, 1)),
-    ComparisonOperator.GREATER_OR_EQUAL: lambda key: Range(lower=(key, 0)),
+    ComparisonOperator.LESS: lambda key: Range(None, (key, -1)),
+    ComparisonOperator.LESS_OR_EQUAL: lambda key: Range(None, (key, 0)),
+    ComparisonOperator.GREATER: lambda key: Range((key, 1)),
+    ComparisonOperator.GREATER_OR_EQUAL: lambda key: Range((key, 0)),
 }
 
 
@@ -61,12 +59,12 @@ def selections_of(
     In it an argument with number -1 is the first of the constants, -2 the second. None where it
     is not a conjunction of comparisons of an attribute with a constant, and of what has no
     constants and is one box: then each has to be split by itself, which takes 200 microseconds
-    instead of 8.
+    instead of 5.
     """
     term = terms_of(predicate)
     conjuncts = term.terms if isinstance(term, Conjunction) else (term,)
     common: Box = {}
-    changing: list[tuple[Expression, list[Range | None]]] = []
+    changing: dict[Expression, list[Range | None]] = {}
     for conjunct in conjuncts:
         if not _has_constants(conjunct):
             boxes = boxes_of(conjunct)
@@ -80,27 +78,25 @@ def selections_of(
         comparison = compared(conjunct, constants)
         if comparison is None:
             return None
-        changing.append(comparison)
+        attribute, ranges = comparison
+        before = changing.get(attribute)
+        changing[attribute] = ranges if before is None else list(map(_both, before, ranges))
     if not changing:
         return None
-    attributes = [attribute for attribute, _ in changing]
-    ranges = zip(*(of_rows for _, of_rows in changing), strict=True)
-    return [_selection(common, attributes, of_row) for of_row in ranges]
+    for attribute in common.keys() & changing.keys():
+        fixed = common[attribute]
+        changing[attribute] = [_both(fixed, range_) for range_ in changing[attribute]]
+    of_rows = zip(*changing.values(), strict=True)
+    return [
+        _NEVER
+        if None in ranges
+        else SplitSelection(({**common, **dict(zip(changing, ranges, strict=True))},), ())
+        for ranges in of_rows
+    ]
 
 
-def _selection(
-    common: Box, attributes: Sequence[Expression], ranges: Sequence[Range | None]
-) -> SplitSelection:
-    box = dict(common)
-    for attribute, range_ in zip(attributes, ranges, strict=True):
-        if range_ is None:
-            return _NEVER
-        before = box.get(attribute)
-        met = range_ if before is None else before.meet(range_)
-        if met is None:
-            return _NEVER
-        box[attribute] = met
-    return SplitSelection((box,), ())
+def _both(one: Range | None, other: Range | None) -> Range | None:
+    return None if one is None or other is None else one.meet(other)
 
 
 def compared(
@@ -126,10 +122,8 @@ def compared(
         return None
     if not may_fail and not cannot_fail(attribute):
         return None
-    values = constants[-1 - number].to_pylist()
-    if not is_floating(kind) and not is_text(kind):
-        return attribute, [None if v is None else make(v) for v in values]  # as ordered_key has it
-    return attribute, [None if v is None else make(ordered_key(v, kind)) for v in values]
+    keys = ordered_keys(constants[-1 - number])
+    return attribute, [None if key is None else make(key) for key in keys]
 
 
 def _met(one: Box, other: Box) -> Box | None:

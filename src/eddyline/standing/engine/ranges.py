@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -27,6 +26,7 @@ from eddyline.expressions import (
     Not,
     cannot_fail,
     is_floating,
+    is_text,
     type_of,
 )
 from eddyline.expressions.strings import TextTest
@@ -42,8 +42,7 @@ Position: TypeAlias = "tuple[Key, int]"
 """A place among the values of an attribute: just below (-1), at (0) or just above (1) a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Values from ``lower`` to ``upper``, None for no bound; or NULL alone."""
 
     lower: Position | None = None
@@ -57,10 +56,14 @@ class Range:
 
     def meet(self, other: Range) -> Range | None:
         """Return what is in both; None where nothing can be."""
-        if self.null or other.null:
+        lower, upper, null = self
+        further, least, other_null = other
+        if null or other_null:
             return self if self == other else None
-        lower = max((p for p in (self.lower, other.lower) if p is not None), default=None)
-        upper = min((p for p in (self.upper, other.upper) if p is not None), default=None)
+        if lower is None or (further is not None and further > lower):
+            lower = further
+        if upper is None or (least is not None and least < upper):
+            upper = least
         if lower is not None and upper is not None and lower > upper:
             return None
         return Range(lower, upper)
@@ -246,3 +249,16 @@ def ordered_key(value: Any, a_type: pa.DataType) -> Key:  # noqa: ANN401 - of an
     if is_floating(a_type):
         return (True, 0.0) if math.isnan(value) else (False, value + 0.0)
     return value.encode() if isinstance(value, str) else value
+
+
+def ordered_keys(values: pa.Array) -> list[Key | None]:
+    """Return values as :func:`ordered_key` has them, and None for NULL."""
+    listed: list[Any] = values.to_pylist()
+    if is_floating(values.type):
+        return [
+            None if v is None else (False, v + 0.0) if v == v else (True, 0.0)  # noqa: PLR0124 - NaN
+            for v in listed
+        ]
+    if is_text(values.type):
+        return [None if v is None else v.encode() for v in listed]
+    return listed

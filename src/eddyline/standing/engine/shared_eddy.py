@@ -152,13 +152,20 @@ class SharedEddy:
         self._windows.add(queries)
         self._queries |= queries
         self._waiting.add(queries)
-        for number, query in queries.items():
-            for shape in {query.shape, query.present}:
-                self._shapes.setdefault(shape, set()).add(number)
-        self._of_shapes.clear()
+        self._take_shapes(queries)
         for number, held in enumerate(self._streams):
             if held.stream.static and len(held.built.store):
                 self._see(number, queries.keys(), None)
+
+    def _take_shapes(self, queries: Mapping[int, SharedQuery]) -> None:
+        of_shapes: dict[tuple[int, int], tuple[SharedQuery, list[int]]] = {}
+        for number, query in queries.items():  # those of a template share their shapes
+            shapes = id(query.shape), id(query.present)
+            of_shapes.setdefault(shapes, (query, []))[1].append(number)
+        for query, numbers in of_shapes.values():
+            for shape in {query.shape, query.present}:
+                self._shapes.setdefault(shape, set()).update(numbers)
+        self._of_shapes.clear()
 
     def hold(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
         """Take all rows of a static stream, which stay; only before there are queries.

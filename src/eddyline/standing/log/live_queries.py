@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.changes import Added, Change, Dropped, Paused, Resumed
@@ -12,8 +13,7 @@ from eddyline.standing.log.snapshots import Place, Snapshot, kept_of
 from eddyline.standing.query_template import QueryGroup, QueryTemplate
 
 
-@dataclass(frozen=True, slots=True)
-class StandingQuery:
+class StandingQuery(NamedTuple):
     """A query: its number, and its position in the group that it came with."""
 
     number: int
@@ -179,7 +179,7 @@ class LiveQueries:
             case Resumed(numbers, first):
                 for new, number in enumerate(numbers, first):
                     query, _ = self.paused.pop(number)
-                    self.running[new] = replace(query, number=new, look_back=None)
+                    self.running[new] = query._replace(number=new, look_back=None)
                 self.next_number = max(self.next_number, first + len(numbers))
 
     def _take_columns(self, following: Mapping[str, int]) -> None:

@@ -96,7 +96,7 @@ def _like(
     absence: Absence | None,
 ) -> SharedQuery:
     """Return a query with other selections and conditions, and the shapes that are known."""
-    made = replace(query, selections=selections, conditions=conditions, absence=absence)
+    made = SharedQuery(selections, query.edges, query.bounds, conditions, absence)
     made.__dict__.update(shape=query.shape, present=query.present)  # cached properties
     return made
 
