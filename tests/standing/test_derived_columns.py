@@ -267,6 +267,9 @@ PYTHON = "is_second(lower(message)) AND upper(level) <> 'INFO'"
 
 REFUSED = {
     "SELECT id FROM events WHERE rand() > 0.5": "not deterministic",
+    "SELECT id, now() AS now FROM events": "let the stream have them",
+    "SELECT id FROM events WHERE unix_timestamp() > 3": "let the stream have them",
+    "SELECT id FROM events WHERE current_date() > '2026-01-01'": "let the stream have them",
     "SELECT e.id FROM events e JOIN other o ON e.id = o.id AND (e.level || o.level) RLIKE 'x'": (
         "about several streams"
     ),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 from pyspark.sql.udf import UserDefinedFunction
 
-from eddyline.catalyst.gateway import java_class, java_session, static
+from eddyline.catalyst.gateway import java_class, java_session, static, tree_pattern
 from eddyline.catalyst.handles import Plan
 from eddyline.catalyst.pipeline import new_alone
 from eddyline.catalyst.plan_nodes import class_name, rdd_number, read_ahead
@@ -31,6 +31,18 @@ _UNREADABLE: Final = tuple(
 """Rules that the optimizer must not apply: what they leave says less of what was asked for."""
 
 _DISTINCT: Final = re.compile(r"\bdistinct\b", re.IGNORECASE)
+
+
+class AnalyzedQuery(NamedTuple):
+    """The optimized plan of a query and its columns.
+
+    ``asks_for_now`` is whether it asks for the current time or date, which the optimizer has made
+    constants of: those of the analysis.
+    """
+
+    plan: Plan
+    schema: StructType
+    asks_for_now: bool
 
 
 class Analyst:
@@ -66,19 +78,20 @@ class Analyst:
             function = UserDefinedFunction(_never_called, kind, name)
             self._copy.udf().registerPython(name, function._judf)
 
-    def optimized(self, sql: str) -> tuple[Plan, StructType]:
-        """Return the optimized plan of a query, and its columns.
+    def optimized(self, sql: str) -> AnalyzedQuery:
+        """Return the optimized plan of a query.
 
         Raises PySpark's ``ParseException`` and ``AnalysisException``.
         """
         rows = self._copy.sql(sql)
         schema = StructType.fromJson(json.loads(rows.schema().json()))
         execution = rows.queryExecution()
+        asks_for_now = bool(execution.analyzed().containsPattern(tree_pattern("CURRENT_LIKE")))
         if _DISTINCT.search(sql):
             execution = self._with_marks(execution)
         plan = Plan(execution.optimizedPlan())
         read_ahead(plan)
-        return plan, schema
+        return AnalyzedQuery(plan, schema, asks_for_now)
 
     def _with_marks(self, execution: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         """Return a plan whose aggregates of distinct values stay the single ones that they are.

@@ -96,6 +96,13 @@ class ReadQuery:
         )
 
 
+_NOW: Final = (
+    "the current time and date would be those when the query was added, for all events; let the "
+    "stream have them, as in events.withColumn('now', F.current_timestamp()), which is the time of "
+    "each micro-batch"
+)
+
+
 def read_query(
     analyst: Analyst,
     sql: str,
@@ -115,7 +122,9 @@ def read_query(
     ``derived``. Raises PySpark's own errors for what is no valid query, and NotShareableError for
     a valid one that cannot stand.
     """
-    plan, schema = analyst.optimized(sql)
+    plan, schema, asks_for_now = analyst.optimized(sql)
+    if asks_for_now:
+        raise NotShareableError(f"{_NOW}: {shown}")
     reader = _Reader(analyst, schemas, parameters, settings, derived, keep, frozenset(tables))
     try:
         reader.take_inputs(plan)
