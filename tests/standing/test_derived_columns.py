@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -260,6 +261,7 @@ def test_a_rule_that_fails_is_paused_and_templates_share_what_spark_computes(
     state, reason, _ = states["fails"]
     assert state == "paused"
     assert "CAST_INVALID_INPUT" in reason
+    assert re.search(r"It was met with (.*, )?message = (11|22|33|44|55)[.,]", reason), reason
     assert states["fails in time"][1].startswith("ArithmeticFailure: [CANNOT_PARSE_TIMESTAMP]")
 
 

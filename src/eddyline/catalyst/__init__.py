@@ -82,6 +82,7 @@ from eddyline.catalyst.new_expressions import (
     tried,
     value_beside,
     where_needed,
+    written_out,
 )
 from eddyline.catalyst.new_plans import (
     arrow_evaluation,
@@ -394,4 +395,5 @@ __all__ = [
     "with_children",
     "with_operands",
     "with_subqueries",
+    "written_out",
 ]

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from eddyline.catalyst.gateway import EXPRESSIONS, fetched, java_class, scala_seq, static
 from eddyline.catalyst.handles import CatalystExpression
-from eddyline.catalyst.new_expressions import long_literal
+from eddyline.catalyst.new_expressions import as_text, long_literal
 from eddyline.catalyst.pipeline import new_alone
 from eddyline.quirks.classic_frames import ClassicDataFrame
 
@@ -74,12 +74,7 @@ class CollectedRow:
 
     def text(self, column: CatalystExpression, time_zone: str) -> str:
         """Return the value of a column as Spark casts it to a text."""
-        java = column.java
-        text = static("org.apache.spark.sql.types.DataTypes", "StringType")
-        zone = static("scala.Option", "apply")(time_zone)
-        way = static(EXPRESSIONS + "EvalMode", "LEGACY")()
-        shown = java_class(EXPRESSIONS + "Cast")(java, text, zone, way)
-        value = fetched(self._bound(shown).eval(self._row))
+        value = fetched(self._bound(as_text(column, time_zone).java).eval(self._row))
         return "NULL" if value is None else str(value.toString())
 
     def _bound(self, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types

@@ -156,6 +156,32 @@ def narrowed(value: CatalystExpression, cast: CatalystExpression) -> CatalystExp
     return CatalystExpression(java_class(EXPRESSIONS + "If")(same, narrow, nothing))
 
 
+def as_text(value: CatalystExpression, time_zone: str) -> CatalystExpression:
+    """Return a value as Spark casts it to a text."""
+    text = static("org.apache.spark.sql.types.DataTypes", "StringType")
+    zone = static("scala.Option", "apply")(time_zone)
+    way = static(EXPRESSIONS + "EvalMode", "LEGACY")()
+    return CatalystExpression(java_class(EXPRESSIONS + "Cast")(value.java, text, zone, way))
+
+
+def written_out(
+    values: Sequence[CatalystExpression], time_zone: str, most: int
+) -> CatalystExpression:
+    """Return values as one text, with commas between: the first ``most`` characters of each."""
+    text = static("org.apache.spark.sql.types.DataTypes", "StringType")
+    literal = static(EXPRESSIONS + "Literal", "create")
+    whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    parts = [literal(", ", text)]
+    for value in values:
+        start = java_class(EXPRESSIONS + "Substring")(
+            as_text(value, time_zone).java, literal(1, whole), literal(most, whole)
+        )
+        parts.append(
+            java_class(EXPRESSIONS + "Coalesce")(scala_seq([start, literal("NULL", text)]))
+        )
+    return CatalystExpression(java_class(EXPRESSIONS + "ConcatWs")(scala_seq(parts)))
+
+
 def value_beside(present: CatalystExpression, item: CatalystExpression) -> CatalystExpression:
     """Return a named expression that is NULL wherever another one is, under its name and identity.
 

@@ -113,7 +113,10 @@ class ErrorCondition(StrEnum):
     CANNOT_PARSE_TIMESTAMP = "CANNOT_PARSE_TIMESTAMP"
     CAST_INVALID_INPUT = "CAST_INVALID_INPUT"
     CAST_OVERFLOW = "CAST_OVERFLOW"
+    DATETIME_FIELD_OUT_OF_BOUNDS = "DATETIME_FIELD_OUT_OF_BOUNDS"
     DIVIDE_BY_ZERO = "DIVIDE_BY_ZERO"
+    INVALID_ARRAY_INDEX = "INVALID_ARRAY_INDEX"
+    INVALID_ARRAY_INDEX_IN_ELEMENT_AT = "INVALID_ARRAY_INDEX_IN_ELEMENT_AT"
     NO_RESULT = "NO_RESULT"  # our own: Spark computed it elsewhere, and did not say what went wrong
     REMAINDER_BY_ZERO = "REMAINDER_BY_ZERO"
 
@@ -122,7 +125,8 @@ class ArithmeticFailure(ArithmeticError):  # noqa: N818  # an error of a row, no
     """A row on which arithmetic or a cast has no result in ANSI mode.
 
     The text starts with Spark's error condition in brackets, as Spark's own
-    ``ArithmeticException`` does, so that a user finds it in Spark's documentation.
+    ``ArithmeticException`` does, so that a user finds it in Spark's documentation; with what was
+    computed where Spark computed it, and the condition is not known.
     """
 
     def __init__(self, condition: ErrorCondition, detail: str) -> None:
@@ -133,9 +137,12 @@ class ArithmeticFailure(ArithmeticError):  # noqa: N818  # an error of a row, no
 
     def __str__(self) -> str:
         """Return the condition, the computation, and what the user can do."""
+        wrong = f"[{self.condition}] {self.detail}"
+        if self.condition is ErrorCondition.NO_RESULT:
+            wrong = f"{self.detail} raises an error"
         return (
-            f"[{self.condition}] {self.detail}. Use the try_ variant of the operation to get "
-            'NULL instead, or set "spark.sql.ansi.enabled" to "false".'
+            f"{wrong}. Use the try_ variant of the operation to get NULL instead, or set "
+            '"spark.sql.ansi.enabled" to "false".'
         )
 
 

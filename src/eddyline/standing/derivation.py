@@ -21,7 +21,7 @@ from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import not_understood
 from eddyline.catalyst import CatalystExpression
-from eddyline.expressions import Argument, Case, Expression, Failure, catalyst_class
+from eddyline.expressions import Argument, Expression, Failure, catalyst_class
 from eddyline.expressions.catalyst_classes import NotTranslatedError
 from eddyline.expressions.vector import ErrorCondition
 from eddyline.planner.read.chains import ExpressionId, Tree
@@ -29,6 +29,7 @@ from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.throwing import TreeOperator, may_throw, top_may_throw
 from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.described_outputs import canonical, shown_name, unsaid
+from eddyline.standing.engine.failing_event import unless_failed
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.query_template import QueryTemplate
@@ -37,13 +38,22 @@ from eddyline.standing.shown_parameters import attributes_in
 _IDENTITY: Final = re.compile(r"#\d+L?")
 """What Spark's text of an expression says of identities, which differ from reading to reading."""
 
+_CONDITIONS: Final = {
+    "ElementAt": ErrorCondition.INVALID_ARRAY_INDEX_IN_ELEMENT_AT,
+    "Elt": ErrorCondition.INVALID_ARRAY_INDEX,
+    "GetArrayItem": ErrorCondition.INVALID_ARRAY_INDEX,
+    "MakeDate": ErrorCondition.DATETIME_FIELD_OUT_OF_BOUNDS,
+    "MakeTimestamp": ErrorCondition.DATETIME_FIELD_OUT_OF_BOUNDS,
+}
+"""Spark's names for the errors of expressions that Spark alone evaluates."""
+
 
 class DerivedPart(StrEnum):
     """What a derived column has of an expression."""
 
     VALUE = "value"  # of one that cannot raise
     TRIED = "tried"  # its value, NULL where it raises
-    FAILED = "failed"  # whether it raises
+    EVENT = "event"  # a text of the columns that it is about where it raises, and NULL elsewhere
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,9 @@ class DerivedColumns:
                     "computes have come; begin with another state directory"
                 )
             self._next[stream] = number + 1
-            column = self._known[stream, key] = DerivedColumn(stream, number, key, kind, text)
+            column = self._known[stream, key] = DerivedColumn(
+                stream, number, key, kind, text, is_event=source.part is DerivedPart.EVENT
+            )
         self.sources.setdefault(column, source)
         return column
 
@@ -170,13 +182,14 @@ class Derivation:
             raise NotTranslatedError(f"{shown} is not the same for the same event")
         of_stream = tuple((attributes[i].handle, column) for i, (_, column) in placed.items())
         columns = {identity[0]: str(column) for identity, (_, column) in placed.items()}
+        about = ", ".join(str(attribute.node.fields["name"]) for attribute in attributes.values())
         whole = _IDENTITY.sub("", catalyst.whole_text(handle))
         key = _digest(f"{canonical(base.node, columns)} {unsaid(base)} {whole}")
 
         def argument(part: DerivedPart, kind: str) -> Argument:
             source = DerivedSource(handle, of_stream, part, key)
             own_key = _digest(f"{part} {kind} {key}")
-            text = "" if part is DerivedPart.FAILED else shown
+            text = about if part is DerivedPart.EVENT else shown
             column = self.columns.column(stream, own_key, kind, text, source)
             self._read[stream, column.number] = column
             index = number * MOST_COLUMNS + column.number
@@ -185,10 +198,10 @@ class Derivation:
         if not may_throw(base):
             return argument(DerivedPart.VALUE, kind)
         # It is computed for every event, and only later it is known whether a query wants it.
-        value, failed = argument(DerivedPart.TRIED, kind), argument(DerivedPart.FAILED, '"boolean"')
+        value, event = argument(DerivedPart.TRIED, kind), argument(DerivedPart.EVENT, '"string"')
         conditions = {*_conditions(base)}
         condition = conditions.pop() if len(conditions) == 1 else ErrorCondition.NO_RESULT
-        return Case(((failed, Failure(condition, shown, value.type)),), value, value.type)
+        return unless_failed(event, value, Failure(condition, shown, value.type))
 
 
 def _with_parameter(tree: Tree, function: str) -> str:
@@ -206,6 +219,9 @@ def _conditions(tree: Tree) -> Iterator[ErrorCondition]:
     """Yield what can go wrong as Spark calls it."""
     for child in tree.children:
         yield from _conditions(child)
-    condition = catalyst_class(tree.name).condition
-    if condition is not None and top_may_throw(tree):
-        yield condition(TreeOperator(tree))
+    if top_may_throw(tree):
+        condition = catalyst_class(tree.name).condition
+        if condition is not None:
+            yield condition(TreeOperator(tree))
+        else:
+            yield _CONDITIONS.get(tree.name, ErrorCondition.NO_RESULT)

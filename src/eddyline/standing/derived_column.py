@@ -11,8 +11,10 @@ class DerivedColumn:
 
     ``number`` is its own among the columns of ``stream``, beyond those that the stream has: no
     other expression ever gets it in a state directory. Queries that say the same, as ``key`` has
-    it, share the column. ``type`` is Spark's as JSON, ``text`` is for people: an expression that
-    may raise has two columns, its value and whether it raises, and the second has no text.
+    it, share the column. ``type`` is Spark's as JSON, ``text`` is for people.
+
+    An expression that may raise has two columns: its value, and what it was about where it raises,
+    ``is_event``, which is NULL elsewhere; the text of that one names the columns concerned.
     """
 
     stream: str
@@ -20,6 +22,7 @@ class DerivedColumn:
     key: str
     type: str
     text: str
+    is_event: bool = False
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from eddyline.standing.analysis import Analysis
 from eddyline.standing.derivation import DerivedPart, DerivedSource
 from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.tasks.failed_queries import LONGEST_VALUE
 
 DerivedByNumber: TypeAlias = "dict[int, tuple[DerivedColumn, QueryTemplate]]"
 """Derived columns of a stream by number, each with a template that asks about it."""
@@ -101,9 +102,8 @@ class DerivedPlans:
             if source.key not in self._tried:
                 self._tried[source.key] = _tried(source)
             tried = self._tried[source.key]
-        made = self._made[column] = _MadeColumn(
-            source, tried, catalyst.named(_part_of(source, tried), column.name)
-        )
+        value = _part_of(source, tried, self._analysis.time_zone)
+        made = self._made[column] = _MadeColumn(source, tried, catalyst.named(value, column.name))
         return made
 
 
@@ -125,10 +125,14 @@ def _tried(source: DerivedSource) -> CatalystExpression:
     return catalyst.named(catalyst.set_apart(struct), f"eddyline_tried_{source.key}")
 
 
-def _part_of(source: DerivedSource, tried: CatalystExpression | None) -> CatalystExpression:
+def _part_of(
+    source: DerivedSource, tried: CatalystExpression | None, time_zone: str
+) -> CatalystExpression:
     if tried is None:
         return source.expression
     struct = catalyst.attribute_of(tried)
     if source.part is DerivedPart.TRIED:
         return catalyst.struct_field(struct, 0)
-    return catalyst.is_null(struct)
+    columns = [attribute for attribute, _ in source.columns]
+    about = catalyst.written_out(columns, time_zone, LONGEST_VALUE + 1)
+    return catalyst.where_needed(catalyst.is_null(struct), about)

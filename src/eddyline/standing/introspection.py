@@ -256,7 +256,7 @@ class Introspection:
             "reason": reason,
             "job": job,
             "sql": query.template.sql,
-            "derived": [column.text for column in query.template.derived if column.text],
+            "derived": [column.text for column in query.template.derived if not column.is_event],
             "keep": keep_text(query.template.keep),
             "backfill": self._backfill_of(query),
             "parameters": json.dumps(values, default=str) if values else None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from eddyline.expressions import Argument, Expression
+from eddyline.expressions import Argument, Case, Expression, Failure, IsNull, Not
 from eddyline.expressions.vector import Scope
 
 FailingEvent: TypeAlias = "Callable[[], Mapping[int, object]]"
@@ -26,13 +26,23 @@ def failing_event(
     return partial(_values, expressions, scope, row, first)
 
 
+def unless_failed(event: Argument, value: Argument, failure: Failure) -> Case:
+    """Return the value of a column that was computed elsewhere, for rows where that went well.
+
+    For others ``event`` has what the failure was about, and is NULL for no other.
+    """
+    return Case(((Not(IsNull(event)), failure),), value, value.type)
+
+
 def _values(
     expressions: Iterable[Expression], scope: Scope, row: int, first: int
 ) -> dict[int, object]:
-    numbers = {
-        node.index
-        for expression in expressions
-        for node in expression.walk()
-        if isinstance(node, Argument) and node.index >= 0
-    }
-    return {first + number: scope.argument(number)[row].as_py() for number in sorted(numbers)}
+    nodes = [node for expression in expressions for node in expression.walk()]
+    numbers = {node.index for node in nodes if isinstance(node, Argument) and node.index >= 0}
+    values = {number: scope.argument(number)[row].as_py() for number in sorted(numbers)}
+    for node in nodes:
+        match node:
+            case Case(((Not(IsNull(Argument(event))), Failure()),), Argument(value)):
+                # Of a value that is NULL as it failed, what it was made of says more.
+                values.pop(event if values.get(event) is None else value, None)
+    return {first + number: value for number, value in values.items()}
