@@ -57,6 +57,16 @@ def in_struct(expression: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(make(scala_seq([literal, expression.java])))
 
 
+def struct_of(values: Sequence[CatalystExpression]) -> CatalystExpression:
+    """Return a struct of expressions, never NULL itself; its fields are called c0, c1 and so on."""
+    text = static("org.apache.spark.sql.types.DataTypes", "StringType")
+    literal = static(EXPRESSIONS + "Literal", "create")
+    parts = []
+    for number, value in enumerate(values):
+        parts += [literal(f"c{number}", text), value.java]
+    return CatalystExpression(java_class(EXPRESSIONS + "CreateNamedStruct")(scala_seq(parts)))
+
+
 def literal_true() -> CatalystExpression:
     """Return the constant TRUE."""
     return CatalystExpression(_literal_in(id(jvm()), "TrueLiteral"))

@@ -25,43 +25,26 @@ from eddyline.expressions import (
     reason_not_to_evaluate,
     type_of,
 )
-from eddyline.expressions.value_types import is_joinable
 from eddyline.planner.read.chains import ExpressionId, FilterLink, ProjectLink, Tree
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.standing.aggregate_nodes import AggregateNodes, Windowed, windowed
+from eddyline.standing.aggregates_of_spark import KnownAggregate, known_aggregate
 from eddyline.standing.described_outputs import shown_name
 from eddyline.standing.engine.aggregation.aggregate_functions import (
-    MOMENTS,
+    BITS,
+    CHOOSING,
+    COUNTED,
     Aggregate,
     AggregateFunction,
     Overflow,
 )
+from eddyline.standing.engine.aggregation.alike_values import can_be_grouped
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
 from eddyline.standing.engine.shared_query import NEVER, SharedQuery
 from eddyline.standing.engine.windows import farthest
 from eddyline.standing.query_template import AggregatedRows
-
-_FUNCTIONS: Final = {
-    "Count": AggregateFunction.COUNT,
-    "Sum": AggregateFunction.SUM,
-    "Average": AggregateFunction.AVG,
-    "Min": AggregateFunction.MIN,
-    "Max": AggregateFunction.MAX,
-    "CollectSet": AggregateFunction.COLLECT_SET,
-    "HyperLogLogPlusPlus": AggregateFunction.COUNT,
-    "StddevSamp": AggregateFunction.STDDEV_SAMP,
-    "StddevPop": AggregateFunction.STDDEV_POP,
-    "VarianceSamp": AggregateFunction.VAR_SAMP,
-    "VariancePop": AggregateFunction.VAR_POP,
-}
-
-_ALWAYS_DISTINCT: Final = {"HyperLogLogPlusPlus"}
-"""Approximate counts, which are exact here: the values are kept in any case."""
-
-_DISTINCT: Final = {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG}
-"""Functions that may be of distinct values; of extremes and sets these are the same."""
 
 _OVERFLOWS: Final = {
     "ANSI": Overflow.FAILS,
@@ -71,11 +54,6 @@ _OVERFLOWS: Final = {
 
 _NO_WINDOW: Final = (
     "an aggregate that never ends: group by window(t, …) of a time t with a watermark"
-)
-
-_KNOWN: Final = (
-    "aggregates are COUNT, SUM and AVG, also DISTINCT, MIN, MAX, count_if, bool_and, bool_or, "
-    "approx_count_distinct, collect_set, and variances and standard deviations"
 )
 
 _BOUNDS: Final = 2
@@ -90,6 +68,10 @@ class ResultRowReader(Protocol):
 
     def translated(self, tree: Tree) -> Expression:
         """Return an expression over the inputs' columns."""
+        ...
+
+    def in_struct(self, trees: Sequence[Tree], *, together: bool) -> Expression:
+        """Return a struct of expressions; ``together`` says whether one NULL makes it NULL."""
         ...
 
     def place(self, tree: Tree) -> tuple[int, int] | None:
@@ -112,9 +94,10 @@ class ResultRowReader(Protocol):
 class AggregateReader:
     """Reads an aggregate and what stands above it."""
 
-    def __init__(self, rows: ResultRowReader, nodes: AggregateNodes) -> None:
-        """Take what has read the rows."""
+    def __init__(self, rows: ResultRowReader, nodes: AggregateNodes, sql: str) -> None:
+        """Take what has read the rows, and the query that they are of."""
         self._rows = rows
+        self._sql = sql
         self._nodes = nodes
         self._keys: list[Tree] = []
         self._functions: dict[Aggregate, Tree] = {}
@@ -246,49 +229,34 @@ class AggregateReader:
 
     def _aggregate(self, tree: Tree) -> Aggregate:
         """Return an aggregate function; DeclinedError for one that is not known."""
-        function, *condition = tree.children
-        known = _FUNCTIONS.get(function.name)
-        arguments = function.children
-        asked = bool(tree.node.fields.get("isDistinct")) or _are_marked(arguments)
-        if _are_marked(arguments):
-            arguments = tuple(argument.children[0] for argument in arguments)
-        no_null = function.node.fields.get("nullOnDivideByZero") is False
-        if known is None or (known in MOMENTS and (asked or no_null)):
-            raise not_understood(f"{catalyst.pretty(tree.handle)}: {_KNOWN}")
-        distinct = (asked and known in _DISTINCT) or function.name in _ALWAYS_DISTINCT
+        asked = known_aggregate(tree, self._sql)
         kind = self._type(tree)
-        argument = self._argument(known, arguments, distinct=distinct)
-        if condition:
+        argument = self._argument(asked)
+        if len(tree.children) > 1:  # FILTER
             counted = argument or Literal(1, pa.int32())
             nothing = Literal(None, type_of(counted))
-            when = self._over_rows(condition[0])
+            when = self._over_rows(tree.children[1])
             argument = Case(((when, counted),), nothing, type_of(counted))
         overflow = Overflow.FAILS
-        if known in {AggregateFunction.SUM, AggregateFunction.AVG}:
-            overflow = _OVERFLOWS[catalyst.aggregate_mode(function.handle)]
-        return Aggregate(known, argument, kind, overflow, distinct)
+        if asked.function in {AggregateFunction.SUM, AggregateFunction.AVG}:
+            overflow = _OVERFLOWS[catalyst.aggregate_mode(tree.children[0].handle)]
+        return Aggregate(
+            asked.function, argument, kind, overflow, asked.distinct, asked.options, asked.listed
+        )
 
-    def _argument(
-        self, function: AggregateFunction, arguments: Sequence[Tree], *, distinct: bool
-    ) -> Expression | None:
+    def _argument(self, asked: KnownAggregate) -> Expression | None:
         """Return what a function is about; None for a count of rows."""
-        only_rows = function is AggregateFunction.COUNT and not distinct
+        function, arguments = asked.function, asked.arguments
+        only_rows = function is AggregateFunction.COUNT and not asked.distinct
         if only_rows and all(operand.name == "Literal" for operand in arguments):
             if any(operand.node.fields.get("value") is None for operand in arguments):
-                raise not_understood("COUNT of NULL")
+                raise not_understood("COUNT of NULL: write count(*), or leave it out")
             return None
-        if len(arguments) != 1:
-            raise not_understood(
-                "COUNT of several columns: count what is made of them, such as a || '|' || b"
-            )
-        argument = self._over_rows(arguments[0])
-        kind = type_of(argument)
-        if distinct or function is AggregateFunction.COLLECT_SET:
-            _require_groupable(kind)
-        elif pa.types.is_nested(kind):
-            raise not_understood(f"{function.upper()} of values of type {kind}")
-        if function in {AggregateFunction.SUM, AggregateFunction.AVG} and not _is_number(argument):
-            raise not_understood(f"{function.upper()} of values of type {kind}")
+        if len(arguments) > 1:
+            argument = self._rows.in_struct(arguments, together=asked.together)
+        else:
+            argument = self._over_rows(arguments[0])
+        _check_values(asked, argument)
         return argument
 
     def _over_rows(self, tree: Tree) -> Expression:
@@ -363,14 +331,32 @@ class AggregateReader:
         return None
 
 
-def _are_marked(arguments: Sequence[Tree]) -> bool:
-    """Tell whether an aggregate is of distinct values, as its arguments say."""
-    return bool(arguments) and all(argument.name == "KnownNullable" for argument in arguments)
+def _check_values(asked: KnownAggregate, argument: Expression) -> None:
+    """Raise DeclinedError for values that a function is not computed of."""
+    function, kind = asked.function, type_of(argument)
+    if asked.distinct or function in {AggregateFunction.COLLECT_SET, AggregateFunction.MODE}:
+        _require_groupable(kind)
+    if function in {AggregateFunction.MIN, AggregateFunction.MAX} and pa.types.is_nested(kind):
+        raise not_understood(
+            f"{function.upper()} of values of type {kind}: write max_by(x, y), or of its parts"
+        )
+    numbers = {AggregateFunction.SUM, AggregateFunction.AVG, AggregateFunction.PERCENTILE}
+    ordered = _is_number(argument) or pa.types.is_temporal(kind)
+    if (
+        (function in numbers and not _is_number(argument))
+        or (function in COUNTED and function is not AggregateFunction.MODE and not ordered)
+        or (function in BITS and not is_integer(kind))
+    ):
+        raise not_understood(f"{function.upper()} of values of type {kind}: cast them to numbers")
+    if function in CHOOSING and pa.types.is_nested(kind[1].type):
+        raise not_understood(
+            f"{function.upper()} by values of type {kind[1].type}: take one of their parts"
+        )
 
 
 def _require_groupable(kind: pa.DataType) -> None:
-    if not is_joinable(kind) or pa.types.is_struct(kind):
-        raise not_understood(f"groups by values of type {kind}")
+    if not can_be_grouped(kind):
+        raise not_understood(f"groups by values of type {kind}: take parts of them, or a text")
 
 
 def _is_number(expression: Expression) -> bool:

@@ -133,8 +133,10 @@ class Derivation:
     """The parameters in expressions that have none."""
     _read: dict[tuple[str, int], DerivedColumn] = field(default_factory=dict)
 
-    def derived(self, tree: Tree) -> Expression | None:
+    def derived(self, tree: Tree, text: str = "") -> Expression | None:
         """Return what stands for an expression over columns of one stream; None where it cannot.
+
+        ``text`` is how people know it, Spark's own where it is empty.
 
         It cannot for one that calls a Python function or takes a parameter, for one over columns
         of several streams or of tables, and for one whose values do not travel.
@@ -149,7 +151,7 @@ class Derivation:
             self.inside |= {name.removeprefix(PARAMETER) for name in names}
             return None
         try:
-            return self._derived(self.plan.definitions.tree_over_base(tree))
+            return self._derived(self.plan.definitions.tree_over_base(tree), text)
         except NotTranslatedError as refusal:
             self.refusals.append(str(refusal))
             return None
@@ -164,9 +166,9 @@ class Derivation:
         results = map(definitions.results.__getitem__, definitions.results_in(tree))
         return [str(result.function.node.fields["name"]) for result in results]
 
-    def _derived(self, base: Tree) -> Expression:
+    def _derived(self, base: Tree, text: str = "") -> Expression:
         attributes = {attribute.identity: attribute for attribute in attributes_in(base)}
-        handle, shown = base.handle, shown_name(catalyst.pretty(base.handle))
+        handle, shown = base.handle, text or shown_name(catalyst.pretty(base.handle))
         if not attributes or not attributes.keys() <= self.plan.places.keys():
             raise NotTranslatedError(f"{shown} is about no column of a stream")
         placed = {identity: self.plan.places[identity] for identity in attributes}
@@ -189,8 +191,8 @@ class Derivation:
         def argument(part: DerivedPart, kind: str) -> Argument:
             source = DerivedSource(handle, of_stream, part, key)
             own_key = _digest(f"{part} {kind} {key}")
-            text = about if part is DerivedPart.EVENT else shown
-            column = self.columns.column(stream, own_key, kind, text, source)
+            told = about if part is DerivedPart.EVENT else shown
+            column = self.columns.column(stream, own_key, kind, told, source)
             self._read[stream, column.number] = column
             index = number * MOST_COLUMNS + column.number
             return Argument(index, arrow_type(kind, self.time_zone))

@@ -5,7 +5,7 @@ Over 450 lines: all four are read by one reader, with the same names, inputs and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -216,7 +216,7 @@ class _Reader:
         else:
             if self.absent is not None:
                 raise not_understood("an aggregate of what nothing follows")
-            reader = AggregateReader(self, nodes)
+            reader = AggregateReader(self, nodes, sql)
             static = [number for number in query.selections if self.inputs[number] in tables]
             aggregated, of_groups = reader.read(query, static)
             having = reader.having()
@@ -391,6 +391,25 @@ class _Reader:
         if other is None:
             raise not_understood(reason)
         return other
+
+    def in_struct(self, trees: Sequence[Tree], *, together: bool) -> Expression:
+        """Return a struct of expressions, which Spark makes; DeclinedError where it cannot.
+
+        ``together`` says whether one that is NULL makes it NULL.
+        """
+        handles = [tree.handle for tree in trees]
+        struct = catalyst.struct_of(handles)
+        if together:
+            known = catalyst.conjunction([catalyst.is_not_null(value) for value in handles])
+            struct = catalyst.where_needed(known, struct)
+        self.derivation.refusals.clear()
+        self.derivation.inside.clear()
+        text = ", ".join(shown_name(catalyst.pretty(handle)) for handle in handles)
+        expression = self.derivation.derived(Tree.of(struct), f"({text})")
+        if expression is None:
+            refusals = self.derivation.refusals or ["a Python function in an aggregate"]
+            raise not_understood(refusals[0])
+        return expression
 
     def _leaf(self, tree: Tree) -> Expression | None:
         if tree.name != "AttributeReference":

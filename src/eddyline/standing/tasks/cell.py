@@ -15,6 +15,7 @@ from pyspark.accumulators import Accumulator
 
 from eddyline.exchange.blobs import decoded, encoded
 from eddyline.exchange.hypercube import coordinates, key_words
+from eddyline.expressions.value_types import is_joinable
 from eddyline.standing.engine.aggregation.shared_aggregate import START
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.tasks.aggregating import GROUPING, SIZE
@@ -194,11 +195,13 @@ class Cell:
             counts.seconds["judge"] += time.perf_counter() - started
 
     def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
-        """Yield closed windows, dealt out by their first keys."""
+        """Yield closed windows, dealt out by their first keys that have words, or else by time."""
         cells = len(self._streams.cells)
         parts = np.zeros(len(table), np.int64)
-        if cells > 1 and "k0" in table.column_names:
-            key = table.column("k0").combine_chunks()
+        keys = [name for name in table.column_names if name[0] == "k" and name[1:].isdigit()]
+        if cells > 1 and keys:
+            dealt = [name for name in keys if is_joinable(table.column(name).type)]
+            key = table.column(dealt[0] if dealt else START).combine_chunks()
             parts = coordinates(key_words(key), cells)
             parts[key.is_null().to_numpy(zero_copy_only=False)] = 0
         for part in np.unique(parts).tolist():

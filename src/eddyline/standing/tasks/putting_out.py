@@ -15,6 +15,7 @@ from pyspark.accumulators import Accumulator
 from eddyline.blocks.column_types import arrow_type
 from eddyline.exchange.blobs import decoded
 from eddyline.expressions.terms import decide, terms_of
+from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.aggregation.aggregate_functions import value_of
 from eddyline.standing.engine.aggregation.estimates import Lost, estimated
@@ -373,7 +374,7 @@ class AggregatingQueries:
 def in_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return rows as a batch of a schema; NULL where a column is missing."""
     columns = [
-        rows.column(field.name).cast(field.type)
+        relabelled(rows.column(field.name), field.type)
         if field.name in rows.schema.names
         else pa.nulls(rows.num_rows, field.type)
         for field in schema

@@ -1,15 +1,15 @@
 """Aggregate functions as sums and extremes, which can be taken part by part.
 
-Each is made of columns that are summed, whose least or greatest value is kept, or that are sets
-which are united: of rows, of what came of rows before, and of panes alike. From these the value is
-computed at the end, with Spark's meaning.
+Each is made of columns that are summed, whose least or greatest value is kept, or that are sets or
+bags which are united: of rows, of what came of rows before, and of panes alike. From these the
+value is computed at the end, with Spark's meaning.
 """
 
 from __future__ import annotations
 
 import decimal
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -25,7 +25,10 @@ from eddyline.expressions import (
     is_floating,
     is_integer,
 )
+from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import Vector
+from eddyline.standing.engine.aggregation import central_moments, counted_values
+from eddyline.standing.engine.aggregation.alike_values import grouped_alike
 
 LOW_BITS: Final = 32
 """Sums of integers are exact: those of the upper and the lower bits are taken apart."""
@@ -49,6 +52,20 @@ class AggregateFunction(StrEnum):
     STDDEV_POP = "stddev_pop"
     VAR_SAMP = "var_samp"
     VAR_POP = "var_pop"
+    SKEWNESS = "skewness"
+    KURTOSIS = "kurtosis"
+    CORR = "corr"
+    COVAR_SAMP = "covar_samp"
+    COVAR_POP = "covar_pop"
+    MAX_BY = "max_by"
+    MIN_BY = "min_by"
+    BIT_AND = "bit_and"
+    BIT_OR = "bit_or"
+    BIT_XOR = "bit_xor"
+    MODE = "mode"
+    PERCENTILE = "percentile"
+    PERCENTILE_APPROX = "percentile_approx"
+    COLLECT_LIST = "collect_list"
 
 
 MOMENTS: Final = frozenset(
@@ -57,9 +74,36 @@ MOMENTS: Final = frozenset(
         AggregateFunction.STDDEV_POP,
         AggregateFunction.VAR_SAMP,
         AggregateFunction.VAR_POP,
+        AggregateFunction.SKEWNESS,
+        AggregateFunction.KURTOSIS,
+        AggregateFunction.CORR,
+        AggregateFunction.COVAR_SAMP,
+        AggregateFunction.COVAR_POP,
     }
 )
-"""Those that are made of a mean, and of squared distances from it."""
+"""Those that are made of means, and of powers of distances from them."""
+
+PAIRS: Final = frozenset(
+    {AggregateFunction.CORR, AggregateFunction.COVAR_SAMP, AggregateFunction.COVAR_POP}
+)
+"""Those of two numbers: what they are of is a struct of both, NULL where one of them is."""
+
+CHOOSING: Final = frozenset({AggregateFunction.MAX_BY, AggregateFunction.MIN_BY})
+"""Those that give the value in one of the rows: what they are of is a struct of the value and of
+what says in which row."""
+
+BITS: Final = {
+    AggregateFunction.BIT_AND: -1,
+    AggregateFunction.BIT_OR: 0,
+    AggregateFunction.BIT_XOR: 0,
+}
+"""Those of bits, with the number that changes nothing."""
+
+COUNTED: Final = frozenset(
+    {AggregateFunction.MODE, AggregateFunction.PERCENTILE, AggregateFunction.PERCENTILE_APPROX}
+)
+"""Those that are made of all values with their counts: see
+:mod:`eddyline.standing.engine.aggregation.counted_values`."""
 
 
 class Overflow(Enum):
@@ -74,7 +118,8 @@ class Overflow(Enum):
 class Aggregate:
     """A function of an expression over the rows, None for a count of rows; ``type`` is its own.
 
-    ``distinct`` says whether it is of distinct values, which have to be kept.
+    ``distinct`` says whether it is of distinct values, which have to be kept. ``options`` are its
+    constant arguments: the shares of percentiles, with what else they take, see :func:`value_of`.
     """
 
     function: AggregateFunction
@@ -82,10 +127,24 @@ class Aggregate:
     type: pa.DataType
     overflow: Overflow = Overflow.FAILS
     distinct: bool = False
+    options: tuple[float, ...] = ()
+    listed: bool = False
+
+    def __setstate__(self, state: list[object]) -> None:
+        """Take what was pickled: before, there were fewer fields."""
+        defaults = [field.default for field in fields(self)]
+        values = [*state, *defaults[len(state) :]]
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
     @property
     def label(self) -> str:
-        """A text that no other aggregate has, and that stays the same in every process."""
+        """A text that stays the same in every process, and names the same parts.
+
+        No two aggregates have it that are made of different ones.
+        """
+        if self.function in COUNTED:
+            return f"counted {hashlib.sha256(repr(self.argument).encode()).hexdigest()[:16]}"
         digest = hashlib.sha256(repr((self.argument, self.type, self.overflow)).encode())
         function = f"{self.function}-distinct" if self.distinct else self.function
         return f"{function} {digest.hexdigest()[:16]}"
@@ -95,10 +154,6 @@ class Aggregate:
         """Whether it is made of the set of values."""
         return self.distinct or self.function is AggregateFunction.COLLECT_SET
 
-
-MEAN: Final = " mean"
-SQUARES: Final = " squares"
-"""What follows an aggregate's label in the names of its parts that are no sums or extremes."""
 
 _SUMMED: Final = ("rows", "high", "low", "sum", "nan")
 
@@ -110,7 +165,9 @@ PARTS: Final = dict.fromkeys((*_SUMMED, *_WEIGHTED), "sum") | {"min": "min", "ma
 names; for others see :mod:`eddyline.standing.engine.aggregation.merged_parts`."""
 
 
-def parts_of(aggregate: Aggregate, values: pa.Array | None, rows: int) -> dict[str, pa.Array]:
+def parts_of(  # noqa: C901, PLR0911 - a line or two for each family
+    aggregate: Aggregate, values: pa.Array | None, rows: int
+) -> dict[str, pa.Array]:
     """Return the columns that an aggregate is made of, for single rows.
 
     ``values`` are those of its argument, None where it has none.
@@ -118,18 +175,31 @@ def parts_of(aggregate: Aggregate, values: pa.Array | None, rows: int) -> dict[s
     if values is None:
         return {"rows": pa.array(np.ones(rows, np.int64))}
     known = {"rows": values.is_valid().cast(pa.int64())}
+    function = aggregate.function
     if aggregate.is_set:
         return known | {"set": _singletons(values)}
-    match aggregate.function:
+    if function in COUNTED:
+        return known | {"bag": counted_values.bags_of_one(values)}
+    if function in BITS:
+        return known | {function.value: values.cast(pa.int64()).fill_null(BITS[function])}
+    if function in PAIRS:
+        one, other = values.flatten()
+        return known | central_moments.of_pairs(one, other)
+    if function in CHOOSING:
+        value, by = values.flatten()
+        by = grouped_alike(by)
+        return {"rows": by.is_valid().cast(pa.int64()), "value": value, function.value: by}
+    match function:
         case AggregateFunction.COUNT:
             return known
         case AggregateFunction.SUM | AggregateFunction.AVG:
             return known | _summed(values)
         case AggregateFunction.MIN | AggregateFunction.MAX:
-            return known | _extremes(aggregate.function.value, values)
-        case _:
-            numbers = values.cast(pa.float64()).fill_null(0.0)
-            return known | {"mean": numbers, "squares": pa.array(np.zeros(rows))}
+            return known | _extremes(function.value, values)
+        case AggregateFunction.COLLECT_LIST:
+            return known | {"list": counted_values.lists_of_one(values)}
+    powers = function in {AggregateFunction.SKEWNESS, AggregateFunction.KURTOSIS}
+    return known | central_moments.of_values(values, powers=powers)
 
 
 def _extremes(which: str, values: pa.Array) -> dict[str, pa.Array]:
@@ -147,15 +217,6 @@ def _singletons(values: pa.Array) -> pa.ListArray:
     ends = np.cumsum(values.is_valid().to_numpy(zero_copy_only=False))
     offsets = np.concatenate(([0], ends)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), grouped_alike(values.drop_null()))
-
-
-def grouped_alike(values: pa.Array) -> pa.Array:
-    """Return values with those that are one to Spark made equal: NaN, and -0.0 with 0.0."""
-    if not is_floating(values.type):
-        return values
-    zero = pa.scalar(0.0, values.type)
-    nan = pa.scalar(float("nan"), values.type)
-    return pc.if_else(pc.equal(values, zero), zero, pc.if_else(pc.is_nan(values), nan, values))
 
 
 def _summed(values: pa.Array) -> dict[str, pa.Array]:
@@ -176,25 +237,62 @@ def _summed(values: pa.Array) -> dict[str, pa.Array]:
     return {"sum": values.cast(pa.float64())}
 
 
-def value_of(aggregate: Aggregate, parts: pa.Table) -> Vector:
+def value_of(aggregate: Aggregate, parts: pa.Table) -> Vector:  # noqa: PLR0911 - as above
     """Return the values of an aggregate, of type ``aggregate.type``, from its parts.
 
     ``parts`` has its columns, called as :func:`parts_of` calls them, a row for each group.
     """
     rows = pc.fill_null(_column(parts, "rows"), 0)
+    function = aggregate.function
     if aggregate.is_set:
         return _of_sets(aggregate, _column(parts, "set"))
-    match aggregate.function:
+    if function in COUNTED:
+        return Vector(_of_bags(aggregate, _column(parts, "bag")))
+    if function in BITS:
+        bits = _column(parts, function.value).cast(aggregate.type)
+        return Vector(pc.if_else(pc.equal(rows, 0), pa.scalar(None, bits.type), bits))
+    if function in MOMENTS:
+        return Vector(_of_moments(aggregate, parts, rows))
+    match function:
         case AggregateFunction.COUNT:
             return Vector(rows.cast(aggregate.type))
         case AggregateFunction.MIN | AggregateFunction.MAX:
             return Vector(_extreme(aggregate, parts, rows).cast(aggregate.type))
-        case AggregateFunction.SUM | AggregateFunction.AVG if "high" in parts.column_names:
-            return _of_integers(aggregate, parts, rows)
-        case AggregateFunction.SUM | AggregateFunction.AVG:
-            return _of_sums(aggregate, _column(parts, "sum"), rows)
-        case _:
-            return Vector(_of_moments(aggregate, parts, rows))
+        case AggregateFunction.COLLECT_LIST:
+            return Vector(_as_list(aggregate, _column(parts, "list")))
+        case AggregateFunction.MAX_BY | AggregateFunction.MIN_BY:
+            known = pa.array(np.arange(len(rows)), mask=rows.to_numpy() == 0)
+            return Vector(relabelled(_column(parts, "value").take(known), aggregate.type))
+    if "high" in parts.column_names:
+        return _of_integers(aggregate, parts, rows)
+    return _of_sums(aggregate, _column(parts, "sum"), rows)
+
+
+def _of_bags(aggregate: Aggregate, bags: pa.ListArray) -> pa.Array:
+    """Return what comes of bags of values.
+
+    The options of a percentile are whether the order is falling, and its shares; of an approximate
+    one its accuracy, and shares.
+    """
+    if aggregate.function is AggregateFunction.MODE:
+        return relabelled(counted_values.most_frequent(bags), aggregate.type)
+    first, *shares = aggregate.options
+    if aggregate.function is AggregateFunction.PERCENTILE:
+        lists = counted_values.percentiles(bags, shares, falling=bool(first))
+    else:
+        kind = aggregate.type.value_type if aggregate.listed else aggregate.type
+        lists = counted_values.order_statistics(bags, shares, int(first), kind)
+    if aggregate.listed:
+        return relabelled(lists, aggregate.type)
+    return pc.list_element(lists, 0).cast(aggregate.type)
+
+
+def _as_list(aggregate: Aggregate, lists: pa.ListArray) -> pa.Array:
+    """Return lists of a type of their own, the empty one where there is none."""
+    sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+    whole = pa.ListArray.from_arrays(pa.array(offsets), lists.flatten())
+    return relabelled(whole, aggregate.type)
 
 
 def _of_sets(aggregate: Aggregate, sets: pa.ListArray) -> Vector:
@@ -203,9 +301,7 @@ def _of_sets(aggregate: Aggregate, sets: pa.ListArray) -> Vector:
     if aggregate.function is AggregateFunction.COUNT:
         return Vector(sizes.cast(aggregate.type))
     if aggregate.function is AggregateFunction.COLLECT_SET:
-        offsets = np.concatenate(([0], np.cumsum(sizes.to_numpy()))).astype(np.int32)
-        lists = pa.ListArray.from_arrays(pa.array(offsets), sets.flatten())
-        return Vector(lists.cast(aggregate.type))
+        return Vector(_as_list(aggregate, sets))
     plain = replace(aggregate, distinct=False)
     parts = pa.table(parts_of(plain, sets.flatten(), len(sets.flatten())))
     groups = parts.append_column("group", pc.list_parent_indices(sets)).group_by("group")
@@ -220,8 +316,19 @@ def _of_sets(aggregate: Aggregate, sets: pa.ListArray) -> Vector:
 
 def _of_moments(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> pa.Array:
     """Return variances or standard deviations; NULL where too few rows are known."""
-    squares = _column(parts, "squares").fill_null(0.0).to_numpy(zero_copy_only=False)
     function = aggregate.function
+    counts = rows.to_numpy(zero_copy_only=False).astype(np.float64)
+
+    def part(word: str) -> npt.NDArray[np.float64]:
+        numbers: npt.NDArray[np.float64] = _column(parts, word).fill_null(0.0).to_numpy()
+        return numbers
+
+    if function.value in central_moments.SHAPES:
+        return central_moments.shape(function.value, counts, part)
+    if function in PAIRS:
+        of_sample = function is AggregateFunction.COVAR_SAMP
+        return central_moments.covariance(counts, part, of_sample=of_sample)
+    squares = part(central_moments.SQUARES)
     of_sample = function in {AggregateFunction.STDDEV_SAMP, AggregateFunction.VAR_SAMP}
     free = rows.to_numpy(zero_copy_only=False) - int(of_sample)
     values = np.divide(squares, free, out=np.zeros(len(free)), where=free > 0)

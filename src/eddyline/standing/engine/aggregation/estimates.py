@@ -26,7 +26,6 @@ from eddyline.expressions import is_floating, is_integer
 from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.aggregation.aggregate_functions import (
     LOW_BITS,
-    MOMENTS,
     Aggregate,
     AggregateFunction,
     bounded,
@@ -45,6 +44,9 @@ _ESTIMATED: Final = frozenset(
     {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG}
 )
 """Functions whose values, of all rows, are estimated; others are of the rows that were taken."""
+
+_BOUNDED: Final = _ESTIMATED | {AggregateFunction.MIN, AggregateFunction.MAX}
+"""Functions of which something is known to lie between bounds."""
 
 _LARGEST_LONG: Final = float(np.nextafter(2.0**63, 0))
 
@@ -158,7 +160,7 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> SampledAggre
     if lost.of_group is not None:
         lost = replace(lost, seen=np.where(lost.of_group, rows, lost.seen))
     unknown = np.full(len(rows), np.nan)
-    if aggregate.is_set or aggregate.function in MOMENTS:
+    if aggregate.is_set or aggregate.function not in _BOUNDED:
         is_count = aggregate.function is AggregateFunction.COUNT
         return SampledAggregates(seen, _bound(seen.values) if is_count else unknown, unknown)
     match aggregate.function:

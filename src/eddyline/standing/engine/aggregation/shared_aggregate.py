@@ -11,11 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.standing.engine.aggregation.aggregate_functions import (
-    Aggregate,
-    grouped_alike,
-    parts_of,
-)
+from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate, parts_of
+from eddyline.standing.engine.aggregation.alike_values import grouped_alike
 from eddyline.standing.engine.aggregation.estimates import Weights, weighted_parts
 from eddyline.standing.engine.aggregation.merged_parts import put_together
 from eddyline.standing.engine.aggregation.time_window import Times, TimeWindow
