@@ -272,10 +272,10 @@ REFUSED = {
     "SELECT id, now() AS now FROM events": "let the stream have them",
     "SELECT id FROM events WHERE unix_timestamp() > 3": "let the stream have them",
     "SELECT id FROM events WHERE current_date() > '2026-01-01'": "let the stream have them",
-    "SELECT e.id FROM events e JOIN other o ON e.id = o.id AND (e.level || o.level) RLIKE 'x'": (
+    "SELECT count(*) FROM events e JOIN other o ON e.id = o.id WHERE (e.level || o.level) > 'x'": (
         "about several streams"
     ),
-    "SELECT e.id FROM events e JOIN names n ON e.id = n.id WHERE n.name RLIKE 'x'": (
+    "SELECT count(*) FROM events e JOIN names n ON e.id = n.id WHERE n.name RLIKE 'x'": (
         "make it a column of names"
     ),
 }

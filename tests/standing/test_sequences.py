@@ -196,7 +196,7 @@ REFUSED = {
     "FROM logins a NOT FOLLOWED BY FIRST logins b ON a.user = b.user WITHIN 1 HOUR": "FIRST is of",
     "FROM logins a FOLLOWED BY FIRST logins b ON a.user = b.user WITHIN 1 HOUR "
     "FOLLOWED BY logins c WITHIN 1 HOUR": "nothing comes after FOLLOWED BY FIRST",
-    "FROM logins a NOT FOLLOWED BY logins b ON a.ip > b.ip WITHIN 1 HOUR": "by equal columns",
+    "FROM logins a NOT FOLLOWED BY logins b ON a.ip > b.ip WITHIN 1 HOUR": "by an equality",
     "FROM logins a LEFT ANTI JOIN users u ON a.user = u.user": "anything but one stream",
     "FROM logins a LEFT ANTI JOIN logins b ON a.user = b.user AND b.time > a.time": "for ever",
     "FROM logins a LEFT ANTI JOIN logins b ON a.user = b.user AND b.time = a.time "

@@ -294,16 +294,21 @@ def aliased(named_expression: CatalystExpression) -> CatalystExpression:
 
 
 def chosen(
-    selector: CatalystExpression, choices: Sequence[tuple[CatalystExpression, Sequence[int]]]
+    selector: CatalystExpression,
+    choices: Sequence[tuple[CatalystExpression, Sequence[int]]],
+    default: CatalystExpression | None = None,
 ) -> CatalystExpression:
-    """Return the first of some values whose numbers include a selector; NULL where none do.
+    """Return the first of some values whose numbers include a selector, or else ``default``.
+
+    Where none is given, this is NULL.
 
     A value is computed only where it is chosen.
     """
     make_if, among = java_class(EXPRESSIONS + "If"), java_class(EXPRESSIONS + "In")
     literal = static(EXPRESSIONS + "Literal", "create")
     whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
-    otherwise = literal(None, choices[0][0].java.dataType())
+    nothing = literal(None, choices[0][0].java.dataType())
+    otherwise = nothing if default is None else default.java
     for value, numbers in reversed(choices):
         listed = scala_seq([literal(number, whole) for number in numbers])
         otherwise = make_if(among(selector.java, listed), value.java, otherwise)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, can_travel
-from eddyline.blocks.decline import not_understood
+from eddyline.blocks.decline import DeclinedError, not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.join_graph import Place
@@ -44,6 +44,7 @@ from eddyline.standing.engine.aggregation.alike_values import can_be_grouped
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
 from eddyline.standing.engine.shared_query import NEVER, SharedQuery
 from eddyline.standing.engine.windows import farthest
+from eddyline.standing.markers import PARAMETER
 from eddyline.standing.query_template import AggregatedRows
 
 _OVERFLOWS: Final = {
@@ -132,17 +133,33 @@ class AggregateReader:
         aggregation = Aggregation(grouping, tuple(self._functions))
         return AggregatedRows(aggregation, None, kinds), self._columns
 
-    def having(self) -> Expression | None:
-        """Return which rows of aggregates are results."""
-        terms = [
-            self._condition(conjunct)
-            for link in self._nodes.above
-            if isinstance(link, FilterLink)
-            for conjunct in link.conjuncts
-        ]
+    def having(self) -> tuple[Expression | None, list[CatalystExpression]]:
+        """Return which rows of aggregates are results, and what Spark decides of that."""
+        terms, native = [], []
+        for link in self._nodes.above:
+            if not isinstance(link, FilterLink):
+                continue
+            for conjunct in link.conjuncts:
+                try:
+                    terms.append(self._condition(conjunct))
+                except DeclinedError:
+                    if not self._is_native(conjunct):
+                        raise
+                    native.append(catalyst.named(self._rebuilt(conjunct), "condition"))
         if not terms:
-            return None
-        return And(tuple(terms)) if len(terms) > 1 else terms[0]
+            return None, native
+        return And(tuple(terms)) if len(terms) > 1 else terms[0], native
+
+    def _is_native(self, tree: Tree) -> bool:
+        """Tell whether Spark alone can decide a condition: without Python functions."""
+        results = map(self._above.results.get, self._above.results_in(tree))
+        names = [str(result.function.node.fields["name"]) for result in results if result]
+        handle = tree.handle
+        return (
+            all(name.startswith(PARAMETER) for name in names)
+            and catalyst.is_deterministic(handle)
+            and not catalyst.holds_subquery(handle)
+        )
 
     def outputs(self, plan: Plan) -> list[CatalystExpression]:
         """Return the outputs of a plan in terms of the columns of aggregates."""

@@ -42,7 +42,7 @@ def named_columns(read: Iterable[tuple[str, CatalystExpression]]) -> list[ReadCo
 
 
 class RaisingLayout(NamedTuple):
-    """Outputs of a layout that may raise, and the columns that its queries read."""
+    """Outputs and conditions of a layout that may raise, and the columns that its queries read."""
 
     outputs: Sequence[CatalystExpression]
     columns: Sequence[ReadColumn]
@@ -79,10 +79,14 @@ class FailingOutputs:
         query: CatalystExpression,
         layout: CatalystExpression,
         rows: Plan,
+        before: Sequence[CatalystExpression] = (),
     ) -> Plan:
-        """Return rows with these tries, without those on which one fails, which are counted."""
+        """Return rows with these tries, without those on which one fails, which are counted.
+
+        ``before`` are columns of the rows that are tries as well.
+        """
         rows = catalyst.projected([*catalyst.outputs(rows), *tries], rows)
-        tried = map(catalyst.attribute_of, tries)
+        tried = [*map(catalyst.attribute_of, tries), *before]
         failed = catalyst.disjunction([catalyst.is_null(value) for value in tried])
         columns = [
             catalyst.named(column, f"column {n}") for n, column in enumerate(self._attributes)

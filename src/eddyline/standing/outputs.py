@@ -10,8 +10,10 @@ from pyspark.sql.types import DataType
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
-from eddyline.catalyst import CatalystExpression
+from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.errors import NotShareableError
+from eddyline.planner.read.chains import Tree
+from eddyline.planner.read.throwing import may_throw
 from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.failing_outputs import FailingOutputs, RaisingLayout, named_columns
@@ -113,7 +115,8 @@ def results(
     ``eddyline_query`` and ``eddyline_layout``, the number of one of ``readings``, which say what
     is put out, the columns of :func:`shown_columns`, and, where rows may be dropped,
     ``eddyline_sample``, which comes out as ``sample``. A row on which an output raises an error is
-    no result; where none may, nothing is added to the plan.
+    no result; where none may, nothing is added to the plan. Nor is one of which a condition that
+    Spark decides is not true; one that raises counts where no other is false.
     """
     plan = catalyst.analyzed_plan(rows)
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
@@ -130,12 +133,13 @@ def results(
         if any(choice.raises for choice in choices)
     }
     below = catalyst.projected([*aliases, *others, selector], plan)
+    below, checked = _decided(below, readings, selector)
     failing = None
-    if tries:
+    if tries or checked:
         read = [catalyst.attribute_of(alias) for alias in aliases]
         layouts = partial(_raising, names, readings)
         failing = FailingOutputs(rows.sparkSession, layouts, read, time_zone)
-        below = failing.kept(list(tries.values()), told[0], selector, below)
+        below = failing.kept(list(tries.values()), told[0], selector, below, checked)
     items = []
     for key, (name, choices) in columns.items():
         values = [_unnamed(choice) for choice in choices if key not in tries or not choice.raises]
@@ -147,6 +151,39 @@ def results(
         items.append(_one_of(name, values, selector, len(readings)))
     above = catalyst.projected([*told, *items], below)
     return BatchResults(catalyst.dataframe_over(rows.sparkSession, above), failing)
+
+
+def _decided(
+    rows: Plan, readings: Mapping[Layout, ReadQuery], selector: CatalystExpression
+) -> tuple[Plan, list[CatalystExpression]]:
+    """Return the rows of which no condition of their queries is false, with what was tried.
+
+    These are columns that are NULL where a condition raises an error.
+    """
+    most = max((len(reading.native) for reading in readings.values()), default=0)
+    columns, passing, tried = [], [], []
+    for place in range(most):
+        chosen = [
+            (number, reading.native[place])
+            for number, reading in enumerate(readings.values())
+            if len(reading.native) > place
+        ]
+        choices = [(catalyst.aliased(condition), [number]) for number, condition in chosen]
+        value = catalyst.chosen(selector, choices, catalyst.literal_true())
+        raises = any(may_throw(Tree.of(condition)) for _, condition in chosen)
+        if raises:
+            value = catalyst.in_any_row(catalyst.tried(catalyst.in_struct(value)))
+        columns.append(catalyst.named(value, f"eddyline_condition_{place}"))
+        attribute = catalyst.attribute_of(columns[-1])
+        if raises:
+            tried.append(attribute)
+            failed, held = catalyst.is_null(attribute), catalyst.struct_field(attribute, 0)
+            attribute = catalyst.disjunction([failed, held])
+        passing.append(attribute)
+    if not columns:
+        return rows, []
+    rows = catalyst.projected([*catalyst.outputs(rows), *columns], rows)
+    return catalyst.filtered(catalyst.conjunction(passing), rows), tried
 
 
 def _aliases(
@@ -217,7 +254,8 @@ def _raising(
     """Return the layouts with outputs that may raise, by number."""
     layouts = {}
     for number, (layout, reading) in enumerate(readings.items()):
-        outputs = [o for o, raises in zip(reading.outputs, reading.raising, strict=True) if raises]
+        outputs = [condition for condition in reading.native if may_throw(Tree.of(condition))]
+        outputs += [o for o, raises in zip(reading.outputs, reading.raising, strict=True) if raises]
         if outputs:
             template = reading.template
             read = [

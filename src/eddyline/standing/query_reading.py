@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import types
@@ -74,6 +74,8 @@ class ReadQuery:
     template: QueryTemplate
     fetch_columns: Callable[[], tuple[tuple[CatalystExpression, ...], ...]]
     fetch_outputs: Callable[[], tuple[CatalystExpression, ...]]
+    native: tuple[CatalystExpression, ...] = ()
+    """Conditions on what is put out that Spark decides: named expressions like outputs."""
     shown: tuple[tuple[CatalystExpression, str], ...] = ()
     """The attributes of parameters that are shown, by the column that their values travel in."""
 
@@ -142,6 +144,13 @@ def read_query(
         raise NotShareableError(message) from declined
 
 
+class _NativeCondition(NamedTuple):
+    """A condition on results that Spark decides, and why nobody else does."""
+
+    tree: Tree
+    declined: DeclinedError
+
+
 @dataclass(slots=True)
 class _Reader:
     """Reads one plan, from the bottom up."""
@@ -162,6 +171,9 @@ class _Reader:
     """The input of which no row must fit, of an anti-join."""
     of_match: list[Tree] = field(default_factory=list)
     """What is asked of a row that fits, where it might not be about that input."""
+    native_of_rows: list[_NativeCondition] = field(default_factory=list)
+    native: list[CatalystExpression] = field(default_factory=list)
+    """What Spark decides of joined rows, and of results."""
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
     calls: StandingTerms = field(init=False)
     shown: ShownParameters = field(init=False)
@@ -211,15 +223,20 @@ class _Reader:
         if nodes is None:
             read = self._described(plan, len(schema.fields))
             meanings = [meaning for meaning, _ in read]
+            self.native = [self._native(condition.tree) for condition in self.native_of_rows]
             used = frozenset(place for _, places in read for place in places)
+            used |= {place for value in self.native for place in self._places(value)}
+            names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
             fetch_columns, fetch_outputs = self._columns, lambda: self._outputs(plan)
         else:
             if self.absent is not None:
                 raise not_understood("an aggregate of what nothing follows")
+            if self.native_of_rows:
+                raise self.native_of_rows[0].declined
             reader = AggregateReader(self, nodes, sql)
             static = [number for number in query.selections if self.inputs[number] in tables]
             aggregated, of_groups = reader.read(query, static)
-            having = reader.having()
+            having, self.native = reader.having()
             if having is not None:
                 aggregated = replace(aggregated, having=with_constants(having, constants))
             columns = [shown_name(column.name) for column in schema.fields]
@@ -232,6 +249,7 @@ class _Reader:
             meanings = [meaning(output, names | self.shown.names()) for output in outputs]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
+        native = [meaning(condition, names | self.shown.names()) for condition in self.native]
         template = _with_derived(
             self.derivation,
             QueryTemplate(
@@ -248,11 +266,22 @@ class _Reader:
                 aggregated,
                 self.shown.shown,
                 self.keep,
+                native=tuple(native),
             ),
         )
-        return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
+        return ReadQuery(
+            template, fetch_columns, fetch_outputs, tuple(self.native), self.shown.columns
+        )
 
-    def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
+    def _query(  # noqa: C901 - one way for each kind of condition
+        self, sql: str, constants: dict[Expression, int], *, derive_keys: bool = False
+    ) -> SharedQuery:
+        """Return what is asked of the inputs.
+
+        Where no columns join them, the sides of an equality are made columns of their streams, as
+        ``derive_keys`` says.
+        """
+        self.native_of_rows.clear()
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
         streams = [n for n, name in enumerate(self.inputs) if name not in self.tables]
@@ -266,11 +295,20 @@ class _Reader:
             if bound is not None and (not matches or self.absent in {bound.early, bound.late}):
                 bounds.append(bound)
                 continue
-            predicate = self.translated(tree)
+            try:
+                predicate = self.translated(tree)
+            except DeclinedError as declined:
+                if matches or not self._is_native(tree):
+                    raise
+                self.native_of_rows.append(_NativeCondition(tree, declined))
+                continue
             if matches and not self._is_absent(predicate):
                 of_match.append(with_constants(predicate, constants))
                 continue
-            if (join := self._edge(predicate)) is not None:
+            join = self._edge(predicate)
+            if join is None and derive_keys:
+                join = self._derived_edge(tree)
+            if join is not None:
                 edges.add(join)
                 continue
             mask = streams_in(predicate)
@@ -293,11 +331,52 @@ class _Reader:
         try:
             _ = query.shape, query.present
         except ValueError as error:
-            raise NotShareableError(
-                "the streams of a query are joined by equal columns of one type, all of them: "
-                f"{sql}"
-            ) from error
+            if not derive_keys:
+                return self._query(sql, constants, derive_keys=True)
+            raise NotShareableError(f"{self._why_not_joined(edges)}: {sql}") from error
         return query
+
+    def _derived_edge(self, tree: Tree) -> Edge | None:
+        """Return the edge that an equality of values of two streams is, each made a column."""
+        if tree.name != "EqualTo":
+            return None
+        sides = []
+        for side in tree.children:
+            try:
+                value = self.translated(side)
+            except DeclinedError:
+                return None
+            if not isinstance(value, Argument):
+                value = self.derivation.derived(side) or value
+            sides.append(value)
+        return self._edge(Comparison(ComparisonOperator.EQUAL, *sides))
+
+    def _why_not_joined(self, edges: Collection[Edge]) -> str:
+        """Return why the inputs are not joined as they have to be, and what to do."""
+        trees = [*self.conjuncts, *self.of_match]
+        if any(tree.name == "EqualNullSafe" for tree in trees):
+            return (
+                "streams are joined by =, and <=> is none, as it has NULLs meet: write "
+                "coalesce(a.x, '') = coalesce(b.x, ''), with a value that no event has"
+            )
+        joined = {place.relation for edge in edges for place in edge}
+        alone = [name for number, name in enumerate(self.inputs) if number not in joined]
+        if len(self.inputs) > 1 and alone:
+            return (
+                f"nothing says which rows of {alone[0]} belong to which of the others: join all "
+                "streams and tables by an equality, as in ON a.key = b.key, of values that are "
+                "computed without errors (try_cast, try_add); every event with every other would "
+                "be too many"
+            )
+        if self.absent is not None:
+            return (
+                "what must not be there is to be compared with columns that join the others, "
+                "or with those of one of them: leave out the other equalities"
+            )
+        return (
+            "the streams of a query are joined by equalities between all of them, of two columns "
+            "of one type each: as in ON a.key = b.key AND b.key = c.key"
+        )
 
     def take_inputs(self, plan: Plan) -> None:
         """Number the inputs, those of one table in the order of their identities.
@@ -508,6 +587,35 @@ class _Reader:
     def _outputs(self, plan: Plan) -> tuple[CatalystExpression, ...]:
         """Return the outputs of a plan in terms of the inputs' columns."""
         return tuple(self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan))
+
+    def _is_native(self, tree: Tree) -> bool:
+        """Tell whether Spark can decide a condition on results: on joined rows, or on a table's.
+
+        On a single stream it decides before, if at all.
+        """
+        results = map(self.definitions.results.__getitem__, self.definitions.results_in(tree))
+        names = [str(result.function.node.fields["name"]) for result in results]
+        if not all(name.startswith(PARAMETER) for name in names):
+            return False
+        base = self.definitions.tree_over_base(tree)
+        attributes = [a.identity for a in attributes_in(base)]
+        inputs = {self.places[one][0] for one in attributes if one in self.places}
+        of_table = any(self.inputs[number] in self.tables for number in inputs)
+        return (
+            (len(inputs) > 1 or of_table)
+            and self.absent not in inputs
+            and catalyst.is_deterministic(base.handle)
+            and not catalyst.holds_subquery(base.handle)
+        )
+
+    def _native(self, tree: Tree) -> CatalystExpression:
+        """Return a condition as a named expression over the inputs' columns."""
+        value = self.definitions.over_base(tree)
+        for attribute in attributes_in(Tree.of(value)):
+            result = self.definitions.results.get(attribute.identity)
+            if result is not None:
+                self.show(attribute, result)
+        return catalyst.named(value, "condition")
 
     def _output(self, tree: Tree) -> CatalystExpression:
         value = self.definitions.over_base(self.definitions.named(tree))

@@ -127,6 +127,9 @@ class QueryTemplate:
     """How far apart its rows' times may be, beside its windows, in microseconds: see `add`."""
     derived: tuple[DerivedColumn, ...] = ()
     """Columns that Spark computes beside those of the streams: they have numbers beyond these."""
+    native: tuple[str, ...] = ()
+    """What Spark decides of its results, which are none where one of these conditions is not true:
+    each as a text like the ``meaning`` of an output."""
     written: str = ""
     """The query with values in place of some markers, where it could be read only so."""
 

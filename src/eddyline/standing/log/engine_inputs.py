@@ -67,18 +67,22 @@ Source: TypeAlias = "int | Aggregation"
 
 
 class Layout(NamedTuple):
-    """What queries put out: whose columns they are made of, and columns over these."""
+    """What queries put out: whose columns they are made of, and columns over these.
+
+    ``native`` are the conditions on rows that Spark decides.
+    """
 
     sources: tuple[Source, ...]
     outputs: tuple[OutputColumn, ...]
+    native: tuple[str, ...] = ()
 
 
 def layout_of(streams: tuple[str, ...], template: QueryTemplate) -> Layout:
     """Return the layout of a template's results."""
     aggregation = aggregation_of(streams, template)
     if aggregation is not None:
-        return Layout((aggregation,), template.outputs)
-    return Layout(numbers_of(streams, template), template.outputs)
+        return Layout((aggregation,), template.outputs, template.native)
+    return Layout(numbers_of(streams, template), template.outputs, template.native)
 
 
 _ByStreams: TypeAlias = "dict[tuple[str, ...], Aggregation]"
