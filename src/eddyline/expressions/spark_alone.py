@@ -126,7 +126,6 @@ CATALYST: Final = (
     CatalystClass("GetArrayItem", may_raise=is_ansi),
     _unless("DateFormatClass", _formats_a_time),
     _unless("FormatString", _formats_a_text),
-    _unless("RLike", _matches_a_pattern),
     _unless("RegExpExtract", _takes_a_group),
     _unless("RegExpExtractAll", _takes_a_group),
     _unless("RegExpInStr", _matches_a_pattern),

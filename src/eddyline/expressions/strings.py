@@ -1,4 +1,4 @@
-"""LIKE, tests for a prefix, a suffix or a substring, length; texts that are not valid UTF-8.
+"""LIKE, RLIKE, tests for a prefix, a suffix or a substring, length; texts that are not valid UTF-8.
 
 A string in Spark may hold any bytes. Comparisons, keys, prefixes and the like go by these. Where
 Spark needs characters, for LIKE or for rows that it pickles, it takes Java's text of them, in
@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import ClassVar, Final
 
 import pyarrow as pa
@@ -23,6 +24,13 @@ from eddyline.expressions.catalyst_classes import (
     yes,
 )
 from eddyline.expressions.expression import Expression, Names, OfOne, Types
+from eddyline.expressions.java_patterns import (
+    PatternOutsideError,
+    TextSearch,
+    java_search,
+    lower,
+    matching,
+)
 from eddyline.expressions.program import Errors, Program, Run, unary
 from eddyline.expressions.value_types import is_text, is_text_like
 from eddyline.expressions.vector import NO_ERRORS
@@ -37,6 +45,11 @@ class TextTest(Expression):
     def prefix(self) -> str | None:
         """What the text must start with, where the test asks for that and nothing else."""
         return None
+
+    @property
+    def search(self) -> TextSearch:
+        """What is looked for in Java's text of the operand."""
+        raise NotImplementedError(f"nothing is looked for by {type(self).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,11 @@ class Like(OfOne, TextTest):
         prefix = self.pattern.rstrip("%")
         return None if any(sign in prefix for sign in ("%", "_", self.escape)) else prefix
 
+    @property
+    def search(self) -> TextSearch:
+        """The pattern, and the longest text between its wildcards."""
+        return like_search(self.pattern, self.escape)
+
     def fault(self, types: Types) -> str | None:
         """Refuse what is no text, and a pattern that Spark rejects."""
         if not is_text(types[0]):
@@ -76,6 +94,42 @@ class Like(OfOne, TextTest):
     def text(self, names: Names) -> str:
         """Return the operand and the pattern."""
         return f"{self.operand.part(names)} LIKE {self.pattern!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class RLike(OfOne, TextTest):
+    """SQL's RLIKE against a constant pattern: whether Java's regular expression is found.
+
+    Invalid UTF-8 counts as the replacement characters that Java puts in its place.
+    """
+
+    pattern: str
+
+    @property
+    def search(self) -> TextSearch:
+        """What RE2 looks for instead."""
+        return java_search(self.pattern)
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse what is no text, and a pattern that RE2 may decide otherwise than Java."""
+        if not is_text(types[0]):
+            return f"RLIKE of {types[0]}"
+        try:
+            java_search(self.pattern)
+        except PatternOutsideError as refusal:
+            return str(refusal)
+        return None
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the search."""
+        search = self.search
+        return unary(
+            operands[0], lambda values: (matching(search, with_valid_text(values)), NO_ERRORS)
+        )
+
+    def text(self, names: Names) -> str:
+        """Return the operand and the pattern."""
+        return f"{self.operand.part(names)} RLIKE {self.pattern!r}"
 
 
 class StringTest(StrEnum):
@@ -110,6 +164,14 @@ class StringMatch(TextTest):
     def prefix(self) -> str | None:
         """The needle, where it is to stand at the start."""
         return self.needle if self.test is StringTest.STARTS_WITH else None
+
+    @property
+    def search(self) -> TextSearch:
+        """The needle, at its place."""
+        start = r"\A" if self.test is StringTest.STARTS_WITH else ""
+        end = r"\z" if self.test is StringTest.ENDS_WITH else ""
+        pattern = f"{start}{''.join(map(_quoted, self.needle))}{end}"
+        return TextSearch(pattern, (lower(self.needle),) if self.needle else ())
 
     def fault(self, types: Types) -> str | None:
         """Refuse what is no text."""
@@ -185,6 +247,27 @@ def regular_expression(pattern: str, escape: str) -> str:
         else:
             parts.append(_quoted(character))
     return rf"(?s)\A{''.join(parts)}\z"
+
+
+@lru_cache(maxsize=1 << 15)
+def like_search(pattern: str, escape: str) -> TextSearch:
+    r"""Return what a faultless LIKE pattern looks for.
+
+    >>> like_search("%Log_in%from%", "\\").literals
+    ('from',)
+    """
+    pieces, piece = [], ""
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            piece += next(characters)
+        elif character in "_%":
+            pieces.append(piece)
+            piece = ""
+        else:
+            piece += character
+    longest = max([*pieces, piece], key=len)
+    return TextSearch(regular_expression(pattern, escape), (lower(longest),) if longest else ())
 
 
 def _quoted(character: str) -> str:
@@ -283,6 +366,16 @@ def _like(given: Ingredients) -> Expression:
     return Like(given.operand(), pattern, given.hidden("escapeChar"))
 
 
+def _rlike(given: Ingredients) -> Expression:
+    pattern = given.below(1).constant_text("RLIKE")
+    return RLike(given.operand(), pattern)
+
+
+def _rlike_may_raise(node: SparkOperator) -> bool:
+    pattern = node.constant(1)
+    return pattern is None or node.groups_in(pattern) is None
+
+
 def _string_match(test: StringTest) -> Recipe:
     def build(given: Ingredients) -> Expression:
         needle = given.below(1).constant_text(given.name)
@@ -310,5 +403,6 @@ CATALYST: Final = (
     CatalystClass("LikeAny", may_raise=_like_several_may_raise),
     CatalystClass("NotLikeAll", may_raise=_like_several_may_raise),
     CatalystClass("NotLikeAny", may_raise=_like_several_may_raise),
+    CatalystClass("RLike", _rlike, may_raise=_rlike_may_raise, is_strict=yes),
     CatalystClass("StartsWith", _string_match(StringTest.STARTS_WITH), is_strict=yes),
 )
