@@ -28,7 +28,24 @@ LITERALS = st.sampled_from(
 )
 NAMED = st.sampled_from([r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\h", r"\H", r"\v", r"\V", "."])
 MEMBERS = st.sampled_from(
-    ["a", "K", "s", "a-k", "A-Z", "0-9", "_", "é", "😀", r"\d", r"\s", r"\W", ".", "$", r"\n", r"\]"]
+    [
+        "a",
+        "K",
+        "s",
+        "a-k",
+        "A-Z",
+        "0-9",
+        "_",
+        "é",
+        "😀",
+        r"\d",
+        r"\s",
+        r"\W",
+        ".",
+        "$",
+        r"\n",
+        r"\]",
+    ]
 )
 CLASSES = st.builds(
     lambda negated, members, dash: f"[{negated}{''.join(members)}{dash}]",
@@ -57,7 +74,9 @@ GRAMMAR = st.recursive(
     ),
     max_leaves=7,
 )
-NOISE = st.lists(st.sampled_from([*r"ab0()[]{}|*+?^$\.-&,:=!<>izZAdwsnrx1"]), max_size=8).map("".join)
+NOISE = st.lists(st.sampled_from([*r"ab0()[]{}|*+?^$\.-&,:=!<>izZAdwsnrx1"]), max_size=8).map(
+    "".join
+)
 """Mostly no valid patterns: what is taken must be one."""
 
 
@@ -116,12 +135,14 @@ AWKWARD = [
 ]
 
 
-@examples(20)
+@examples(6)
 @given(
     st.lists(st.one_of(GRAMMAR, GRAMMAR, NOISE), min_size=20, max_size=60),
     st.lists(TEXTS, min_size=20, max_size=40, unique=True),
 )
-@example(AWKWARD, ["", "\n", "\r\n", "x\r\n", "x\n\r", "a\u2028", "\u212a", "K", "É", "B", "😀", "aab"])
+@example(
+    AWKWARD, ["", "\n", "\r\n", "x\r\n", "x\n\r", "a\u2028", "\u212a", "K", "É", "B", "😀", "aab"]
+)
 def test_random_patterns_match_as_in_spark(
     spark: SparkSession, patterns: list[str], texts: list[str]
 ) -> None:
@@ -180,7 +201,9 @@ def test_what_is_not_in_the_subset(pattern: str, reason: str) -> None:
 
 def test_malformed_texts_and_null_match_as_in_spark(spark: SparkSession) -> None:
     data = [b"a\xffb", b"\xed\xa0\x80", None, b"ab"]
-    frame = spark.createDataFrame([(None if d is None else bytearray(d),) for d in data], "b binary")
+    frame = spark.createDataFrame(
+        [(None if d is None else bytearray(d),) for d in data], "b binary"
+    )
     patterns = ["a.b", "^.$", "\ufffd", "ab"]
     columns = [f"CAST(b AS STRING) RLIKE '{pattern}' AS p{n}" for n, pattern in enumerate(patterns)]
     wanted = [list(row) for row in frame.coalesce(1).selectExpr(*columns).collect()]

@@ -4,8 +4,7 @@ The subset: characters and their escapes, classes with ranges (no unions and int
 \w \s \h \v`` and their negations, the dot, groups (also named ones), alternatives, quantifiers up
 to 1,000, greedy or lazy, ``^ $ \A \z \Z``, and the flags ``i`` and ``s``. Anything else raises
 :class:`PatternOutsideError`: ``\b``, whose meaning depends on the version of Java, looking around,
-references back, possessive quantifiers, ``\p{…}``, ``\Q…\E``, other flags. See
-``docs/decisions/0080-patterns-are-looked-up-by-their-words.md``.
+references back, possessive quantifiers, ``\p{…}``, ``\Q…\E``, other flags.
 
 Where the two differ: Java's dot stops at five ends of lines, and its ``$`` stands before the last
 of them, too. The flag ``i`` is about ASCII, where RE2 folds ``K`` with the Kelvin sign: so letters
@@ -82,7 +81,7 @@ def java_search(pattern: str) -> TextSearch:
     whole = parser.whole()
     if parser.line_end and parser.text_end:
         raise PatternOutsideError("both $ and \\z in a regular expression")
-    literals = _distinct(whole.spellings if whole.spellings else whole.required)
+    literals = _distinct(whole.spellings or whole.required)
     exact = whole.spellings is not None and whole.folded and bool(literals)
     search = TextSearch(whole.pattern, literals, exact, parser.line_end)
     try:
@@ -343,7 +342,7 @@ class _Parser:
             parts.append(self._quantified(self._atom()))
         return _in_a_row(parts) if parts else _NOTHING
 
-    def _atom(self) -> _Part:
+    def _atom(self) -> _Part:  # noqa: PLR0911 - one a sign
         sign = self._next()
         self._at += 1
         match sign:

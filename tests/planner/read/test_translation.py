@@ -228,6 +228,7 @@ txt like 'a%'
 txt like '%b'
 txt like '%a%'
 txt like 'a%b'
+txt rlike '^[a-c]|B$'
 txt like 'a%' and not (txt2 like '%b')
 startswith(txt, 'a') or endswith(txt, 'b') or contains(txt, '😀')
 case when i = 1 then b when i2 = 2 then not b end
@@ -300,7 +301,8 @@ def test_a_translated_filter_keeps_sparks_rows(frame: DataFrame, *, ansi: bool) 
         ("cast(txt as int) = 1", "cast of string to int32"),
         ("cast(d as string) = '1.0'", "cast of double to string"),
         ("cast(dt as timestamp) = ts", "cast of date32[day] to timestamp[us, tz=UTC]"),
-        ("txt rlike 'a'", "the expression RLike"),
+        (r"txt rlike '\\ba'", r"\b in a regular expression"),
+        ("txt rlike txt2", "RLIKE with a pattern that is not constant"),
         ("txt like txt2", "LIKE with a pattern that is not constant"),
         ("startswith(txt, txt2)", "StartsWith with a pattern that is not constant"),
         ("upper(txt) = 'A'", "the expression Upper"),
