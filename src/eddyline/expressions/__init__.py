@@ -32,7 +32,7 @@ from eddyline.expressions.leaves import (
 from eddyline.expressions.logic import And, IsNaN, IsNull, Not, Or, require_boolean
 from eddyline.expressions.membership import In
 from eddyline.expressions.program import Program
-from eddyline.expressions.strings import Like, RLike, StringMatch, StringTest
+from eddyline.expressions.strings import Like, RLike, StringMatch, StringTest, VariableMatch
 from eddyline.expressions.value_types import is_floating, is_integer, is_text
 from eddyline.expressions.vector import ArithmeticFailure, ErrorCondition
 
@@ -64,6 +64,7 @@ __all__ = [
     "StringMatch",
     "StringTest",
     "UnsupportedExpressionError",
+    "VariableMatch",
     "arithmetic_type",
     "call_of",
     "called_where",

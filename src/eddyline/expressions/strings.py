@@ -8,17 +8,21 @@ which U+FFFD stands for what is malformed.
 from __future__ import annotations
 
 import codecs
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.expressions.catalyst_classes import (
     CatalystClass,
     Ingredients,
+    NotTranslatedError,
     Recipe,
     SparkOperator,
     yes,
@@ -31,7 +35,16 @@ from eddyline.expressions.java_patterns import (
     lower,
     matching,
 )
-from eddyline.expressions.program import Errors, Program, Run, unary
+from eddyline.expressions.leaves import Argument, Literal
+from eddyline.expressions.program import (
+    Program,
+    Run,
+    binary,
+    null_mask,
+    true_mask,
+    unary,
+    without_errors,
+)
 from eddyline.expressions.value_types import is_text, is_text_like
 from eddyline.expressions.vector import NO_ERRORS
 
@@ -50,6 +63,19 @@ class TextTest(Expression):
     def search(self) -> TextSearch:
         """What is looked for in Java's text of the operand."""
         raise NotImplementedError(f"nothing is looked for by {type(self).__name__}")
+
+    def kernel(self) -> TextKernel:
+        """Return what tells of texts whether they pass; what depends on the test is done here."""
+        raise NotImplementedError(f"nothing is tested by {type(self).__name__}")
+
+
+TextKernel: TypeAlias = Callable[[pa.Array], pa.Array]
+"""Takes texts, and gives booleans; NULL for NULL."""
+
+
+def _tested(operand: Program, test: TextTest) -> Run:
+    kernel = test.kernel()
+    return unary(operand, lambda values: (kernel(values), NO_ERRORS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +108,14 @@ class Like(OfOne, TextTest):
             return f"LIKE of {types[0]}"
         return pattern_fault(self.pattern, self.escape)
 
-    def run(self, operands: tuple[Program, ...]) -> Run:
+    def kernel(self) -> TextKernel:
         """Return the match with a regular expression."""
         expression = regular_expression(self.pattern, self.escape)
+        return lambda values: pc.match_substring_regex(with_valid_text(values), pattern=expression)
 
-        def matched(values: pa.Array) -> tuple[pa.Array, Errors]:
-            return pc.match_substring_regex(with_valid_text(values), pattern=expression), NO_ERRORS
-
-        return unary(operands[0], matched)
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the test."""
+        return _tested(operands[0], self)
 
     def text(self, names: Names) -> str:
         """Return the operand and the pattern."""
@@ -120,16 +146,92 @@ class RLike(OfOne, TextTest):
             return str(refusal)
         return None
 
-    def run(self, operands: tuple[Program, ...]) -> Run:
+    def kernel(self) -> TextKernel:
         """Return the search."""
         search = self.search
-        return unary(
-            operands[0], lambda values: (matching(search, with_valid_text(values)), NO_ERRORS)
-        )
+        return lambda values: matching(search, with_valid_text(values))
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the test."""
+        return _tested(operands[0], self)
 
     def text(self, names: Names) -> str:
         """Return the operand and the pattern."""
         return f"{self.operand.part(names)} RLIKE {self.pattern!r}"
+
+
+class PatternKind(StrEnum):
+    """The language that a pattern is written in."""
+
+    LIKE = "LIKE"
+    RLIKE = "RLIKE"
+
+
+@dataclass(frozen=True, slots=True)
+class VariableMatch(Expression):
+    """LIKE or RLIKE against a pattern that differs from query to query, as a parameter does.
+
+    ``pattern`` is over parameters alone. Which values these have, and whether the test against
+    each is exact, is asked where they are known: see :meth:`against`. Time grows with the distinct
+    patterns of the rows at hand.
+    """
+
+    kind: PatternKind
+    operand: Expression
+    pattern: Expression
+    escape: str = "\\"
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The text, and the pattern."""
+        return (self.operand, self.pattern)
+
+    def against(self, pattern: str | None) -> Expression:
+        """Return the test against one pattern; its ``fault`` says where that is not exact."""
+        if pattern is None:
+            return Literal(None, pa.bool_())
+        if self.kind is PatternKind.RLIKE:
+            return RLike(self.operand, pattern)
+        return simplified_like(Like(self.operand, pattern, self.escape))
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse what is no text."""
+        return None if all(map(is_text, types)) else f"{self.kind} of {types[0]} and {types[1]}"
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the tests, pattern by pattern."""
+        kernels: dict[str, TextKernel] = {}
+
+        def matched(values: pa.Array | pa.Scalar, patterns: pa.Array | pa.Scalar) -> pa.Array:
+            if isinstance(patterns, pa.Scalar):
+                return self._kernel(patterns.as_py(), kernels)(values)
+            if isinstance(values, pa.Scalar):
+                values = pa.repeat(values, len(patterns))
+            encoded = patterns.dictionary_encode()
+            number = encoded.indices.fill_null(-1).to_numpy()
+            found = np.zeros(len(values), np.bool_)
+            for place, pattern in enumerate(encoded.dictionary.to_pylist()):
+                own = np.flatnonzero(number == place)
+                some = self._kernel(pattern, kernels)(values.take(pa.array(own)))
+                found[own] = true_mask(some)
+            unknown = null_mask(values) | (number < 0)
+            return pa.array(found, mask=unknown)
+
+        text, pattern = operands
+        return binary(text, pattern, without_errors(matched))
+
+    def _kernel(self, pattern: str, known: dict[str, TextKernel]) -> TextKernel:
+        kernel = known.get(pattern)
+        if kernel is None:
+            test = self.against(pattern)
+            if not isinstance(test, TextTest):
+                raise TypeError(f"{test} is no test of a text")
+            kernel = known[pattern] = test.kernel()
+        return kernel
+
+    def text(self, names: Names) -> str:
+        """Return the operand and the pattern."""
+        return f"{self.operand.part(names)} {self.kind} {self.pattern.part(names)}"
 
 
 class StringTest(StrEnum):
@@ -177,10 +279,14 @@ class StringMatch(TextTest):
         """Refuse what is no text."""
         return None if is_text(types[0]) else f"{self.test} of {types[0]}"
 
-    def run(self, operands: tuple[Program, ...]) -> Run:
+    def kernel(self) -> TextKernel:
         """Return the comparison of bytes."""
         matcher, needle = _MATCHERS[self.test], self.needle
-        return unary(operands[0], lambda values: (matcher(values, pattern=needle), NO_ERRORS))
+        return lambda values: matcher(values, pattern=needle)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the test."""
+        return _tested(operands[0], self)
 
     def text(self, names: Names) -> str:
         """Return the operand, the test and the needle."""
@@ -227,6 +333,27 @@ def pattern_fault(pattern: str, escape: str) -> str | None:
             return f"LIKE with its escape character before {escaped!r}"
         position += 2
     return None
+
+
+_SIMPLE: Final = re.compile("(%?)([^_%]+)(%?)", re.DOTALL)
+
+
+def simplified_like(like: Like) -> TextTest:
+    r"""Return what Spark makes of LIKE with a constant pattern: a plain search where that does.
+
+    >>> simplified_like(Like(Argument(0, pa.string()), "%over%", "\\")).test
+    <StringTest.CONTAINS: 'contains'>
+    """
+    simple = _SIMPLE.fullmatch(like.pattern)
+    if simple is None or like.escape in like.pattern:
+        return like
+    before, needle, after = simple.groups()
+    if before and after:
+        return StringMatch(StringTest.CONTAINS, like.operand, needle)
+    if before or after:
+        test = StringTest.ENDS_WITH if before else StringTest.STARTS_WITH
+        return StringMatch(test, like.operand, needle)
+    return like
 
 
 def regular_expression(pattern: str, escape: str) -> str:
@@ -362,13 +489,25 @@ codecs.register_error(_AS_IN_JAVA, _replaced)
 
 
 def _like(given: Ingredients) -> Expression:
-    pattern = given.below(1).constant_text("LIKE")
-    return Like(given.operand(), pattern, given.hidden("escapeChar"))
+    if given.below(1).name == "Literal":
+        pattern = given.below(1).constant_text("LIKE")
+        return Like(given.operand(), pattern, given.hidden("escapeChar"))
+    variable = _parameter(given, PatternKind.LIKE)
+    return VariableMatch(PatternKind.LIKE, given.operand(), variable, given.hidden("escapeChar"))
 
 
 def _rlike(given: Ingredients) -> Expression:
-    pattern = given.below(1).constant_text("RLIKE")
-    return RLike(given.operand(), pattern)
+    if given.below(1).name == "Literal":
+        return RLike(given.operand(), given.below(1).constant_text("RLIKE"))
+    return VariableMatch(PatternKind.RLIKE, given.operand(), _parameter(given, PatternKind.RLIKE))
+
+
+def _parameter(given: Ingredients, kind: PatternKind) -> Expression:
+    pattern = given.operand(1)
+    arguments = [node.index for node in pattern.walk() if isinstance(node, Argument)]
+    if not arguments or max(arguments) >= 0:
+        raise NotTranslatedError(f"{kind} with a pattern that is not constant")
+    return pattern
 
 
 def _rlike_may_raise(node: SparkOperator) -> bool:

@@ -80,6 +80,9 @@ class DerivedColumns:
         """Take the columns of each stream: the further ones are numbered from there on."""
         self._next = {name: len(schema.fields) for name, schema in schemas.items()}
         self._known: WeakValueDictionary[tuple[str, str], DerivedColumn] = WeakValueDictionary()
+        # Templates that were read from a log have columns of their own, equal to the known ones:
+        # one is known for as long as any template that asks for it is there.
+        self._asking: WeakKeyDictionary[QueryTemplate, list[DerivedColumn]] = WeakKeyDictionary()
         self.sources: WeakKeyDictionary[DerivedColumn, DerivedSource] = WeakKeyDictionary()
         """How those are computed that were read in this session."""
 
@@ -88,8 +91,10 @@ class DerivedColumns:
         for name, number in following.items():
             self._next[name] = max(self._next.get(name, 0), number)
         for template in templates:
-            for column in template.derived:
+            self._asking[template] = [
                 self._known.setdefault((column.stream, column.key), column)
+                for column in template.derived
+            ]
 
     def column(
         self, stream: str, key: str, kind: str, text: str, source: DerivedSource

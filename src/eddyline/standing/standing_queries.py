@@ -46,6 +46,7 @@ from eddyline.standing.markers import markers_in, require_columns
 from eddyline.standing.outputs import QUERY, SAMPLE, OutputColumns
 from eddyline.standing.overload import POLICIES, Overload
 from eddyline.standing.parameter_tables import as_sent, as_table, check_shown, kinds_of
+from eddyline.standing.pattern_parameters import PatternParameters
 from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.query_template import QueryGroup
 from eddyline.standing.recent_results import RecentResults, recent_frame, results_under
@@ -433,6 +434,7 @@ class StandingQueries:
             table,
             kinds,
             range(len(names)),
+            PatternParameters(self._spark, table, names),
         ):
             whole = len(rows) == len(names)
             own_names = names if whole else tuple(names[row] for row in rows)

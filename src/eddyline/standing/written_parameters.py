@@ -1,13 +1,14 @@
 """Parameters inside of what Spark computes: their values are written into the query.
 
 Spark computes a derived column once for all queries that say the same, so a ``:marker`` in it makes
-as many columns as it has values: ``message RLIKE :pattern`` is a query for each pattern.
+as many columns as it has values: ``split(message, :separator)[0] = 'a'`` is a query for each
+separator. A pattern is a parameter like others, unless Spark has to decide it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from pyspark.sql.types import DataType
 
 from eddyline.errors import NotShareableError
 from eddyline.standing.markers import with_markers
+from eddyline.standing.pattern_parameters import PatternParameters
 from eddyline.standing.query_template import QueryTemplate
 
 
@@ -42,26 +44,44 @@ def written_templates(
     table: pa.Table,
     kinds: Mapping[str, DataType],
     rows: Collection[int],
+    patterns: PatternParameters,
 ) -> Iterator[WrittenTemplate]:
     """Yield templates of a query for rows of parameters: one, unless values have to be written.
 
-    ``read`` analyzes a query, which takes 10 ms for each combination of such values. Raises
-    NotShareableError as it does, and for a value that cannot be written.
+    ``read`` analyzes a query, which takes 10 ms for each combination of such values. Values have to
+    be written, too, where ``patterns`` has some that Spark has to decide. Raises NotShareableError
+    as both do, and for a value that cannot be written.
     """
-    try:
-        yield WrittenTemplate(read(sql), tuple(rows))
-    except ParameterInsideError as inside:
-        names = sorted(inside.parameters)
+
+    def written(
+        inside: ParameterInsideError, parameters: Collection[str], some: Iterable[int]
+    ) -> Iterator[WrittenTemplate]:
+        names = sorted(parameters)
         by_values: dict[tuple[str, ...], list[int]] = {}
-        for row in rows:
+        for row in some:
             values = tuple(_literal(table[n][row].as_py(), kinds[n], inside) for n in names)
             by_values.setdefault(values, []).append(row)
         for values, own in by_values.items():
             texts = dict(zip(names, values, strict=True))
             text = with_markers(sql, lambda name, texts=texts: texts.get(name, f":{name}"))  # type: ignore[misc]
-            for template, some in written_templates(text, read, table, kinds, own):
-                written = template.written or text
-                yield WrittenTemplate(replace(template, sql=sql, written=written), some)
+            for template, few in written_templates(text, read, table, kinds, own, patterns):
+                whole = template.written or text
+                yield WrittenTemplate(replace(template, sql=sql, written=whole), few)
+
+    try:
+        template = read(sql)
+    except ParameterInsideError as inside:
+        yield from written(inside, inside.parameters, rows)
+        return
+    left = patterns.left(template, rows)
+    if len(left) < len(rows):
+        yield WrittenTemplate(template, tuple(row for row in rows if row not in left))
+    for row, pattern in left.items():
+        refusal = ParameterInsideError(pattern.told, pattern.parameters)
+        try:
+            yield from written(refusal, pattern.parameters, [row])
+        except NotShareableError as error:
+            raise NotShareableError(f"{pattern.told}: {error}") from error
 
 
 def _literal(value: object, kind: DataType, inside: ParameterInsideError) -> str:

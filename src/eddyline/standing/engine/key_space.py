@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.engine.storage.ordered_index import order_words
+from eddyline.expressions import is_text
 from eddyline.standing.engine.ranges import Key, Range, ordered_key
 
 NULL_WORD: Final = np.iinfo(np.int64).min
@@ -100,9 +101,11 @@ class Places:
         if not self._keys:  # then NULLs are asked for alone, of values that may have no order
             return np.where(pc.is_null(values), NULL_WORD, 0)
         encoded = values.dictionary_encode()
-        known = [
-            self._word(ordered_key(value, self._type)) for value in encoded.dictionary.to_pylist()
-        ]
+        distinct = encoded.dictionary
+        if is_text(self._type):  # which is compared by its bytes, and may be malformed
+            wide = pa.types.is_large_string(self._type)
+            distinct = distinct.cast(pa.large_binary() if wide else pa.binary())
+        known = [self._word(ordered_key(value, self._type)) for value in distinct.to_pylist()]
         of_values = np.array([*known, NULL_WORD], np.int64)
         indices = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
         words: npt.NDArray[np.int64] = of_values[indices]

@@ -269,6 +269,35 @@ class _Pairs:
         self._missed = 0
 
 
+class AskedBy:
+    """The queries that ask for something, with the number of their set."""
+
+    def __init__(self) -> None:
+        self.queries: set[int] = set()
+        self._known: tuple[int, int] | None = None
+
+    def add(self, queries: Iterable[int]) -> None:
+        """Take further queries."""
+        self.queries.update(queries)
+        self._known = None
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget queries."""
+        self.queries.difference_update(queries)
+        self._known = None
+
+    def number(self, sets: LineageSets) -> int:
+        """Return the number of the set of queries."""
+        known = self._known
+        if known is None or known[0] != sets.generation:
+            known = self._known = sets.generation, sets.number(self.queries)
+        return known[1]
+
+    def positions(self, lineages: Lineages, sets: LineageSets) -> npt.NDArray[np.int64]:
+        """Return the positions of tuples that are alive for a query that asks."""
+        return np.flatnonzero(sets.within(lineages, self.number(sets)) != DEAD)
+
+
 def alike(number: int, tuples: int) -> Lineages:
     """Return the same lineage for so many tuples, in no memory of its own."""
     return np.broadcast_to(np.int32(number), (tuples,))

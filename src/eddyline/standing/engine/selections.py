@@ -1,8 +1,8 @@
 """The selections of all queries on a stream: what an index knows, and what is evaluated.
 
-A conjunct that is about ranges of attributes goes into the grouped filter. Any other is evaluated
-by itself: one that calls a function or may fail, and one with too many alternatives. Queries
-that ask for the same share its answer.
+A conjunct that is about ranges of attributes goes into the grouped filter, one about patterns of a
+text into that text's. Any other is evaluated by itself: one that calls a function or may fail, and
+one with too many alternatives. Queries that ask for the same share its answer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ from eddyline.expressions.terms import Conjunction, Term, expression_of, terms_o
 from eddyline.expressions.vector import Scope
 from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.lineage import Lineages, LineageSets, alike
+from eddyline.standing.engine.pattern_clauses import (
+    PatternClause,
+    PatternClauses,
+    clauses_of,
+    without_implied,
+)
+from eddyline.standing.engine.pattern_filter import PatternFilter
 from eddyline.standing.engine.ranges import MOST_BOXES, Box, all_of, boxes_of
 
 TRUE = Literal(value=True, type=pa.bool_())
@@ -26,10 +33,14 @@ _EVERYTHING: tuple[Box, ...] = ({},)
 
 
 class SplitSelection(NamedTuple):
-    """A selection as boxes, and conjuncts that are no boxes; all must be TRUE."""
+    """A selection as boxes, clauses of patterns, and conjuncts that are neither; all must be TRUE.
+
+    Clauses may be about several texts.
+    """
 
     boxes: tuple[Box, ...]
     rest: tuple[Expression, ...]
+    patterns: PatternClauses = ()
 
 
 Selection: TypeAlias = "Expression | SplitSelection | None"
@@ -46,7 +57,12 @@ def _split(predicate: Expression | None) -> SplitSelection:
     term = terms_of(TRUE if predicate is None else predicate)
     conjuncts: Sequence[Term] = term.terms if isinstance(term, Conjunction) else (term,)
     rest, parts = [], []
+    patterns: list[PatternClause] = []
     for conjunct in conjuncts:
+        clauses = clauses_of(conjunct)
+        if clauses is not None:
+            patterns += clauses
+            continue
         boxes = boxes_of(conjunct)
         if boxes is None:
             rest.append(expression_of(conjunct))
@@ -64,7 +80,9 @@ def _split(predicate: Expression | None) -> SplitSelection:
     common_boxes = all_of(indexed)
     if common_boxes is None:
         raise AssertionError(f"{predicate} has more alternatives together than its parts")
-    return SplitSelection(common_boxes, tuple(rest))
+    clauses = tuple(patterns)
+    boxes = tuple(without_implied(box, clauses) for box in common_boxes)
+    return SplitSelection(boxes, tuple(rest), clauses)
 
 
 class Selections:
@@ -72,6 +90,7 @@ class Selections:
 
     def __init__(self) -> None:
         self._filter = GroupedFilter()
+        self._patterns: dict[Expression, PatternFilter] = {}
         self._unasked: set[int] = set()
         self._unasked_number: tuple[int, int] | None = None
         self._queries: dict[int, Selection] = {}
@@ -80,8 +99,8 @@ class Selections:
 
     @property
     def attributes(self) -> tuple[Expression, ...]:
-        """What the index computes of a tuple, once for all queries."""
-        return self._filter.attributes
+        """What the indexes compute of a tuple, once for all queries."""
+        return (*self._filter.attributes, *self._patterns)
 
     def __len__(self) -> int:
         """Return the number of queries."""
@@ -92,9 +111,17 @@ class Selections:
         parts = {query: split(predicate) for query, predicate in selections.items()}
         indexed = {q: part.boxes for q, part in parts.items() if part.boxes != _EVERYTHING}
         self._filter.add(indexed)
+        patterns: dict[Expression, dict[int, list[PatternClause]]] = {}
         for query, part in parts.items():
+            for clause in part.patterns:
+                of_text = patterns.setdefault(clause.operand, {})
+                of_text.setdefault(query, []).append(clause)
             for expression in part.rest:
                 self.evaluated.setdefault(expression, set()).add(query)
+        for operand, clauses in patterns.items():
+            if operand not in self._patterns:
+                self._patterns[operand] = PatternFilter(operand)
+            self._patterns[operand].add({q: tuple(own) for q, own in clauses.items()})
         self._unasked.update(parts.keys() - indexed.keys())
         self._unasked_number = None
         self._queries |= selections
@@ -104,6 +131,10 @@ class Selections:
         self._filter.remove([query for query in queries if query not in self._unasked])
         self._unasked.difference_update(queries)
         self._unasked_number = None
+        for operand, of_text in list(self._patterns.items()):
+            of_text.remove([query for query in queries if query in of_text])
+            if not len(of_text):
+                del self._patterns[operand]
         for query in queries:
             for expression in split(self._queries.pop(query)).rest:
                 asking = self.evaluated[expression]
@@ -119,7 +150,13 @@ class Selections:
         return terms_of(TRUE if predicate is None else predicate)
 
     def lineages(self, scope: Scope, sets: LineageSets) -> Lineages:
-        """Return the sets of queries that want tuples, as far as the index knows."""
+        """Return the sets of queries that want tuples, as far as the indexes know."""
+        lineages = self._in_boxes(scope, sets)
+        for of_text in self._patterns.values():
+            lineages = of_text.among(lineages, scope, sets)
+        return lineages
+
+    def _in_boxes(self, scope: Scope, sets: LineageSets) -> Lineages:
         if not self._unasked:
             return self._filter.lineages(scope, sets)
         known = self._unasked_number

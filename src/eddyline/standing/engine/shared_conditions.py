@@ -5,7 +5,7 @@ See ``docs/decisions/0031-conditions-are-ranges-or-pairs.md``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 
@@ -18,7 +18,7 @@ from eddyline.expressions.vector import Scope, Vector
 from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.join_conditions import JoinAttribute, JoinCondition
 from eddyline.standing.engine.joined_scope import JoinedScope
-from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, Satisfied, alike
+from eddyline.standing.engine.lineage import AskedBy, Lineages, LineageSets, Satisfied, alike
 
 
 class Undecided(Protocol):
@@ -40,35 +40,6 @@ class Undecided(Protocol):
     def wants(self, query: int, position: int, error: Exception) -> bool:
         """Tell whether a query wants a tuple after all; tell of its error where that counts."""
         ...
-
-
-class AskedBy:
-    """The queries that ask for something, with the number of their set."""
-
-    def __init__(self) -> None:
-        self.queries: set[int] = set()
-        self._known: tuple[int, int] | None = None
-
-    def add(self, queries: Iterable[int]) -> None:
-        """Take further queries."""
-        self.queries.update(queries)
-        self._known = None
-
-    def remove(self, queries: Collection[int]) -> None:
-        """Forget queries."""
-        self.queries.difference_update(queries)
-        self._known = None
-
-    def number(self, sets: LineageSets) -> int:
-        """Return the number of the set of queries."""
-        known = self._known
-        if known is None or known[0] != sets.generation:
-            known = self._known = sets.generation, sets.number(self.queries)
-        return known[1]
-
-    def positions(self, lineages: Lineages, sets: LineageSets) -> npt.NDArray[np.int64]:
-        """Return the positions of tuples that are alive for a query that asks."""
-        return np.flatnonzero(sets.within(lineages, self.number(sets)) != DEAD)
 
 
 class RangedCondition:

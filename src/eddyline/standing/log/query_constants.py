@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from eddyline.expressions import Argument, Expression, Literal, evaluate
+from eddyline.expressions import Argument, Expression, Literal, VariableMatch, evaluate
 from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.join_conditions import JoinCondition
 from eddyline.standing.engine.predicate_templates import conditions_of, selections_of
@@ -115,9 +115,25 @@ def _filler(expression: Expression, kinds: Sequence[pa.DataType]) -> _Filler:
         number = -1 - expression.index
         kind = kinds[number]
         return lambda row: Literal(row[number], kind)
+    if isinstance(expression, VariableMatch):
+        return _pattern_filler(expression, kinds)
     make = type(expression)
     parts = [_part(getattr(expression, field.name), kinds) for field in fields(expression)]
     return lambda row: make(*[part(row) for part in parts])
+
+
+def _pattern_filler(match: VariableMatch, kinds: Sequence[pa.DataType]) -> _Filler:
+    """Return what makes of a match with a parameter the test against a query's pattern."""
+    operand, pattern = _filler(match.operand, kinds), _filler(match.pattern, kinds)
+
+    def fill(row: tuple[object, ...]) -> Expression:
+        own = replace(match, operand=operand(row), pattern=pattern(row))
+        known = own.pattern
+        if isinstance(known, Literal) and (known.value is None or isinstance(known.value, str)):
+            return own.against(known.value)
+        return own
+
+    return fill
 
 
 def _part(part: object, kinds: Sequence[pa.DataType]) -> Callable[[tuple[object, ...]], object]:

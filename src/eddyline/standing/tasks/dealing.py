@@ -18,11 +18,15 @@ from eddyline.engine.relation import Relation
 from eddyline.exchange.blobs import BLOB_ROWS, Blob, Sorter, encoded, gathered, packed
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.expressions import Expression
+from eddyline.expressions.vector import Scope
 from eddyline.standing.engine.aggregation.grouping import Grouping
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
 from eddyline.standing.engine.grouped_filter import GroupedFilter
-from eddyline.standing.engine.ranges import Range
-from eddyline.standing.engine.selections import split
+from eddyline.standing.engine.lineage import DEAD, LineageSets
+from eddyline.standing.engine.pattern_clauses import PatternClauses
+from eddyline.standing.engine.ranges import Box, Range
+from eddyline.standing.engine.selections import Selection, Selections, split
+from eddyline.standing.engine.shared_eddy import ENOUGH_SETS
 from eddyline.standing.log.engine_inputs import columns_needed
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.query_template import QueryTemplate, names_that_stand_alone
@@ -107,6 +111,8 @@ class WantedRows:
         self._dealing = dealing
         self._live = KeptUpQueries(dealing.streams.log, dealing.streams.job)
         self._filter = GroupedFilter()
+        self._searching = Selections()  # those that are about patterns of texts, too
+        self._sets = LineageSets()
         self._selections: dict[int, list[_Selection]] = {}  # by the number of the query
         # Each in the filter once, under a number, with how often it is asked for: 256 queries that
         # want the same of 25,000 rows took 40 ms to be told apart where one does with 3.
@@ -153,19 +159,27 @@ class WantedRows:
             query.number: [n for n, stream in enumerate(query.template.inputs) if stream == name]
             for query in difference.came
         }
-        boxes = {}
+        boxes: dict[int, tuple[Box, ...]] = {}
+        searching: dict[int, Selection] = {}
         for number, query in compiled(difference.came, _as_written, _as_called).items():
             mine = self._selections[number] = []
             for position in inputs[number]:
-                selection = split(query.selections[position]).boxes
-                key = frozenset(frozenset(box.items()) for box in selection)
+                selection = split(query.selections[position])
+                key = (
+                    frozenset(frozenset(box.items()) for box in selection.boxes),
+                    selection.patterns,
+                )
                 mine.append(key)
                 self._asking[key] += 1
                 if key not in self._numbers:
                     self._numbers[key] = self._next
-                    boxes[self._next] = selection
+                    if selection.patterns:
+                        searching[self._next] = selection._replace(rest=())
+                    else:
+                        boxes[self._next] = selection.boxes
                     self._next += 1
         self._filter.add(boxes)
+        self._searching.add(searching)
         self._alone = name in names_that_stand_alone(self._live.templates)
         self._needed = columns_needed(streams.job.inputs, streams.times, self._live.templates)[own]
 
@@ -173,8 +187,9 @@ class WantedRows:
         """Let the selections that a query asked for go, unless others ask for them."""
         self._asking.subtract(selections)
         gone = [selection for selection in dict.fromkeys(selections) if not self._asking[selection]]
-        self._filter.remove([self._numbers.pop(selection) for selection in gone])
         for selection in gone:
+            number = self._numbers.pop(selection)
+            (self._searching if selection[1] else self._filter).remove([number])
             del self._asking[selection]
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -186,7 +201,7 @@ class WantedRows:
         place = {number: position for position, number in enumerate(dealing.columns)}
         kept = batch.select([place[number] for number in self._needed])
         kept = kept.rename_columns([str(number) for number in self._needed])
-        if not len(self._filter):
+        if not self._numbers:
             return kept.slice(0, 0)
         types = dealing.streams.types[dealing.stream]
         columns = [
@@ -194,17 +209,26 @@ class WantedRows:
             for number in range(len(types))
         ]
         numbers = self._relation.load(columns, batch.num_rows)
-        satisfied = self._filter.satisfied(self._relation.scope(numbers))
-        wanted = satisfied.ends > satisfied.begins
+        wanted = self._wanted(self._relation.scope(numbers))
         if dealing.streams.job.columns:
             key = batch.column(place[dealing.streams.job.columns[dealing.stream]])
             if key.null_count and not self._alone:
                 wanted &= key.is_valid().to_numpy(zero_copy_only=False)
         return kept if wanted.all() else kept.filter(pa.array(wanted))
 
+    def _wanted(self, scope: Scope) -> npt.NDArray[np.bool_]:
+        """Return which rows some selection wants."""
+        satisfied = self._filter.satisfied(scope)
+        wanted: npt.NDArray[np.bool_] = satisfied.ends > satisfied.begins
+        if len(self._searching):
+            if len(self._sets) > ENOUGH_SETS:
+                self._sets.keep_only(())
+            wanted |= self._searching.lineages(scope, self._sets) != DEAD
+        return wanted
 
-_Selection: TypeAlias = "frozenset[frozenset[tuple[Expression, Range]]]"
-"""The boxes of a selection, so that equal ones are one."""
+
+_Selection: TypeAlias = "tuple[frozenset[frozenset[tuple[Expression, Range]]], PatternClauses]"
+"""The boxes and patterns of a selection, so that equal ones are one."""
 
 
 def _as_written(template: QueryTemplate) -> range:
