@@ -214,7 +214,6 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path, trades: Feed, quot
     with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
         for sql, message in {
             "SELECT t.price FROM trades t, quotes q WHERE t.price > q.price": "by an equality, as",
-            BOTH + "hash(t.symbol, q.symbol, rand()) > 3": "not deterministic",
         }.items():
             with pytest.raises(NotShareableError, match=message):
                 queries.add(sql, name="bad")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Final, TypeGuard, cast
 
@@ -26,7 +27,7 @@ from eddyline.catalyst.gateway import (
     tree_pattern,
 )
 from eddyline.catalyst.handles import CatalystExpression, Plan
-from eddyline.catalyst.new_expressions import aliased, attribute_like
+from eddyline.catalyst.new_expressions import aliased, attribute_like, in_terms_of
 from eddyline.catalyst.new_plans import projected
 from eddyline.catalyst.pipeline import Later, maker, put_off, questions
 from eddyline.catalyst.plan_nodes import outputs, project_item
@@ -204,6 +205,26 @@ def analyzed_plan(df: DataFrame) -> Plan:
     if not is_classic(df):
         raise TypeError("only a classic DataFrame has its plan at hand")
     return Plan(put_off(execution_of(df).analyzed()))
+
+
+def exists_where(
+    spark: SparkSession,
+    rows: Plan,
+    condition: CatalystExpression,
+    outer: Sequence[CatalystExpression],
+) -> CatalystExpression:
+    """Return whether a row of a plan fits; ``outer`` are the other attributes of the condition.
+
+    From Spark 4.0 on.
+    """
+    asked = spark.range(1).select(dataframe_over(spark, rows).exists().alias("v"))
+    exists = aliased(project_item(analyzed_plan(asked), 0)).java
+    refer = java_class(EXPRESSIONS + "OuterReference")
+    outside = [(one, CatalystExpression(refer(one.java))) for one in outer]
+    inside = in_terms_of(condition, outside)
+    filtering = java_class(LOGICAL + "Filter")(inside.java, rows.java)
+    attributes = scala_seq([one.java for one in outer])
+    return CatalystExpression(exists.withNewPlan(filtering).withNewOuterAttrs(attributes))
 
 
 def scalar_subquery(spark: SparkSession, plan: Plan) -> CatalystExpression:

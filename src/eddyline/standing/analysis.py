@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.types import DataType, StructType
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
-from eddyline.catalyst import Analyst
+from eddyline.catalyst import Analyst, Plan
 from eddyline.errors import NotShareableError, StateError
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.standing.derivation import DerivedColumns, DerivedSource
@@ -37,7 +37,10 @@ class Analysis:
 
         Those of ``tables`` are among them.
         """
-        self._spark = spark
+        self.spark = spark
+        self.table_frame: Callable[[str], DataFrame] | None = None
+        """What gives the rows of a table."""
+        self._table_plans: dict[str, Plan] = {}
         self._tables = frozenset(tables)
         self._schemas = dict(schemas)
         self._streams = {name: s for name, s in schemas.items() if name not in self._tables}
@@ -70,7 +73,7 @@ class Analysis:
         joined = with_joins(sql, self._streams)
         # What begins so can be nothing but a query, and is parsed with its analysis: 1 ms saved.
         if not _SELECT.match(sql) and not catalyst.is_query(
-            self._spark, with_markers(joined, lambda _: "NULL")
+            self.spark, with_markers(joined, lambda _: "NULL")
         ):
             raise NotShareableError(f"a standing query asks for rows: {sql}")
         called = with_markers(joined, lambda name: f"{PARAMETER}{name}()")
@@ -83,11 +86,21 @@ class Analysis:
                 except (AnalysisException, ParseException):
                     pass  # it may be about a function that came since
             fresh = self._analysts[key] = Analyst(
-                self._spark,
+                self.spark,
                 self._schemas,
                 {f"{PARAMETER}{name}": kind for name, kind in types.items()},
             )
             return self._read(fresh, sql, called, types, keep)
+
+    def rows_of_table(self, name: str) -> Plan:
+        """Return the rows of a table as a plan, which are the same whenever they are asked for."""
+        known = self._table_plans.get(name)
+        if known is None:
+            if self.table_frame is None:
+                raise StateError(f"the rows of {name} are not at hand")
+            frame = functions.broadcast(self.table_frame(name))
+            known = self._table_plans[name] = catalyst.analyzed_plan(frame)
+        return known
 
     def know(self, templates: Iterable[QueryTemplate], following: Mapping[str, int]) -> None:
         """Take the derived columns of a state directory: see :meth:`DerivedColumns.take`."""

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import not_understood
-from eddyline.catalyst import CatalystExpression
+from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.expressions import Argument, Expression, Failure, catalyst_class
 from eddyline.expressions.catalyst_classes import NotTranslatedError
 from eddyline.expressions.vector import ErrorCondition
@@ -31,6 +32,7 @@ from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.described_outputs import canonical, shown_name, unsaid
 from eddyline.standing.engine.failing_event import unless_failed
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
+from eddyline.standing.existences import Existence, TableSide
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.shown_parameters import attributes_in
@@ -68,6 +70,8 @@ class DerivedSource:
     columns: tuple[tuple[CatalystExpression, int], ...]
     part: DerivedPart
     key: str
+    existence: Existence | None = None
+    """What it tells of rows of tables; then ``expression`` is the condition alone."""
 
 
 class DerivedColumns:
@@ -160,6 +164,48 @@ class Derivation:
         except NotTranslatedError as refusal:
             self.refusals.append(str(refusal))
             return None
+
+    def existence(
+        self, rows: Plan, condition: Tree, table_of: Callable[[Plan], str | None]
+    ) -> Expression:
+        """Return what stands for whether a row of tables fits; DeclinedError where nothing can.
+
+        ``condition`` is about attributes of ``rows`` and of the plan that is read.
+        """
+        side = TableSide(table_of)
+        said = side.text(rows)
+        own = frozenset(catalyst.output_numbers(rows))
+        definitions, shown = self.plan.definitions, shown_name(catalyst.pretty(condition.handle))
+        where = f"what says which row of {side.leaves[0][1]} is meant, {shown},"
+        functions = {*side.functions, *self._functions_in(condition)}
+        if functions:
+            refusal = f"{where} calls a Python function or has a :marker"
+            if all(name.startswith(PARAMETER) for name in functions):
+                self.refusals.append(refusal)
+                self.inside |= {name.removeprefix(PARAMETER) for name in functions}
+            raise not_understood(f"{refusal}: put it outside of EXISTS or IN")
+        base = definitions.tree_over_base(condition)
+        outside = {a.identity: a for a in attributes_in(base) if a.identity[0] not in own}
+        if not outside or not outside.keys() <= self.plan.places.keys():
+            raise not_understood(f"{where} is about no column of a stream")
+        placed = {identity: self.plan.places[identity] for identity in outside}
+        inputs = {number for number, _ in placed.values()}
+        number = min(inputs)
+        stream = self.plan.inputs[number]
+        if len(inputs) > 1 or stream in self.plan.tables:
+            raise not_understood(
+                f"{where} is about several streams, or a table: take columns of one stream"
+            )
+        columns = {identity[0]: f"e.{column}" for identity, (_, column) in placed.items()}
+        side.names |= columns
+        key = _digest(f"exists {said} WHERE {side.said(base)}")
+        of_stream = tuple((outside[i].handle, column) for i, (_, column) in placed.items())
+        existence = Existence(rows, base.handle, tuple(side.leaves))
+        source = DerivedSource(base.handle, of_stream, DerivedPart.VALUE, key, existence)
+        text = f"exists in {side.leaves[0][1]} with {shown}"
+        column = self.columns.column(stream, key, '"boolean"', text, source)
+        self._read[stream, column.number] = column
+        return Argument(number * MOST_COLUMNS + column.number, pa.bool_())
 
     def among(self, used: Iterable[tuple[int, int]]) -> tuple[DerivedColumn, ...]:
         """Return the derived columns among columns of inputs, in the order of their numbers."""

@@ -14,6 +14,7 @@ from eddyline.quirks.classic_frames import ClassicDataFrame
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.derivation import DerivedPart, DerivedSource
 from eddyline.standing.derived_column import DerivedColumn
+from eddyline.standing.existences import over_rows
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.failed_queries import LONGEST_VALUE
 
@@ -102,9 +103,19 @@ class DerivedPlans:
             if source.key not in self._tried:
                 self._tried[source.key] = _tried(source)
             tried = self._tried[source.key]
-        value = _part_of(source, tried, self._analysis.time_zone)
+        value = self._part_of(source, tried)
         made = self._made[column] = _MadeColumn(source, tried, catalyst.named(value, column.name))
         return made
+
+    def _part_of(
+        self, source: DerivedSource, tried: CatalystExpression | None
+    ) -> CatalystExpression:
+        existence = source.existence
+        if existence is not None:
+            rows = over_rows(existence, self._analysis.rows_of_table)
+            outer = [attribute for attribute, _ in source.columns]
+            return catalyst.exists_where(self._analysis.spark, rows, existence.condition, outer)
+        return _part_of(source, tried, self._analysis.time_zone)
 
 
 class _MadeColumn(NamedTuple):

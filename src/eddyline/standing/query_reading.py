@@ -44,6 +44,7 @@ from eddyline.standing.derivation import Derivation, DerivedColumns
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
+from eddyline.standing.existences import ANTI, EXISTENCE, ONE_SIDED, SEMI
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_template import QueryTemplate
@@ -59,8 +60,6 @@ from eddyline.standing.time_bounds import (
 from eddyline.standing.written_parameters import ParameterInsideError
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
-
-_ANTI: Final = "LEFT ANTI"
 
 
 @dataclass(frozen=True)
@@ -171,6 +170,8 @@ class _Reader:
     """The input of which no row must fit, of an anti-join."""
     of_match: list[Tree] = field(default_factory=list)
     """What is asked of a row that fits, where it might not be about that input."""
+    existences: dict[ExpressionId, Expression] = field(default_factory=dict)
+    """What attributes are that say whether a row of tables fits."""
     native_of_rows: list[_NativeCondition] = field(default_factory=list)
     native: list[CatalystExpression] = field(default_factory=list)
     """What Spark decides of joined rows, and of results."""
@@ -394,8 +395,17 @@ class _Reader:
         if table is not None:
             yield table, plan
             return
-        for child in catalyst.children(plan):
+        for child in catalyst.children(plan)[: 1 if self._is_about_tables(plan) else None]:
             yield from self._leaves(child)
+
+    def _is_about_tables(self, plan: Plan) -> bool:
+        """Tell whether a node joins rows with those of tables only to know whether one fits."""
+        if catalyst.class_name(plan).rpartition(".")[2] != "Join":
+            return False
+        if catalyst.join_type(plan) not in ONE_SIDED:
+            return False
+        inside = {name for name, _ in self._leaves(catalyst.children(plan)[1])}
+        return bool(inside) and inside <= self.tables
 
     def _input(self, table: str, plan: Plan) -> None:
         number = len(self.inputs)
@@ -418,16 +428,36 @@ class _Reader:
 
     def _join(self, plan: Plan) -> None:
         kind = catalyst.join_type(plan)
-        if kind not in _PLAIN and kind != _ANTI:
+        if self._is_about_tables(plan):
+            self._exists(plan, kind)
+            return
+        if kind not in _PLAIN and kind != ANTI:
             raise not_understood(f"a {kind.lower()} join")
-        if kind == _ANTI:
+        if kind == ANTI:
             self._take_absent(catalyst.children(plan)[1])
         for child in catalyst.children(plan):
             self.read(child)
         condition = catalyst.join_condition(plan)
         if condition is not None:
-            conjuncts = self.of_match if kind == _ANTI else self.conjuncts
+            conjuncts = self.of_match if kind == ANTI else self.conjuncts
             conjuncts += Tree.of(condition).terms("And")
+
+    def _exists(self, plan: Plan, kind: str) -> None:
+        """Take whether a row of tables fits."""
+        left, right = catalyst.children(plan)
+        self.read(left)
+        condition = catalyst.join_condition(plan)
+        if condition is None:
+            raise not_understood(
+                "EXISTS of a table, whatever the event is: compare a column of the stream in it"
+            )
+        found = self.derivation.existence(right, Tree.of(condition), self.analyst.table_of)
+        whole = condition if kind != EXISTENCE else catalyst.existence(plan)
+        attribute = catalyst.new_attribute("exists", whole) if kind != EXISTENCE else whole
+        self.existences[Tree.of(attribute).identity] = found
+        if kind != EXISTENCE:
+            asked = attribute if kind == SEMI else catalyst.negation(attribute)
+            self.conjuncts.append(Tree.of(asked))
 
     def _take_absent(self, plan: Plan) -> None:
         """Take the right side of an anti-join: one stream, and conditions on it alone."""
@@ -493,7 +523,7 @@ class _Reader:
     def _leaf(self, tree: Tree) -> Expression | None:
         if tree.name != "AttributeReference":
             return None
-        known = self.arguments.get(tree.identity)
+        known = self.arguments.get(tree.identity) or self.existences.get(tree.identity)
         if known is not None:
             return known
         result = self.definitions.results.get(tree.identity)
@@ -599,6 +629,9 @@ class _Reader:
             return False
         base = self.definitions.tree_over_base(tree)
         attributes = [a.identity for a in attributes_in(base)]
+        shown = self.definitions.results.keys()
+        if any(one not in self.places and one not in shown for one in attributes):
+            return False
         inputs = {self.places[one][0] for one in attributes if one in self.places}
         of_table = any(self.inputs[number] in self.tables for number in inputs)
         return (
@@ -620,6 +653,11 @@ class _Reader:
     def _output(self, tree: Tree) -> CatalystExpression:
         value = self.definitions.over_base(self.definitions.named(tree))
         for attribute in attributes_in(Tree.of(value)):
+            if attribute.identity in self.existences:
+                raise not_understood(
+                    "EXISTS or IN of a table in the SELECT list: join the table, or put it into "
+                    "the WHERE clause"
+                )
             result = self.definitions.results.get(attribute.identity)
             if result is not None:
                 self.show(attribute, result)

@@ -136,6 +136,7 @@ class StandingQueries:
         frames = self._streams | self._tables
         self._schemas = {name: df.schema for name, df in frames.items()}
         self._analysis = Analysis(self._spark, self._schemas, self._tables)
+        self._analysis.table_frame = self._table_frame
         schemas = {name: schema.json() for name, schema in self._schemas.items()}
         self._registry = QueryRegistry(directory, schemas)
         # Once it has sampled, what is kept may have lost events, and results go on to say so.
@@ -494,6 +495,12 @@ class StandingQueries:
                 to.write_table(rows)
             hidden.rename(path)
         return str(path)
+
+    def _table_frame(self, name: str) -> DataFrame:
+        """Return the rows of a table as they were when they were first needed."""
+        with pa.memory_map(self._table_file(name)) as file:
+            rows = pa.ipc.open_file(file).read_all()
+        return self._spark.createDataFrame(rows, self._tables[name].schema)
 
     def _put_out(
         self, results: DataFrame, batch: Batch, queries: Sequence[StandingQuery], version: int
