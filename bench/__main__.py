@@ -37,6 +37,7 @@ import bench.standing.aggregates
 import bench.standing.changes
 import bench.standing.delayed
 import bench.standing.kills
+import bench.standing.latency
 import bench.standing.old_data
 import bench.standing.rules
 import bench.standing.sequences
@@ -89,6 +90,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "sequences": bench.standing.sequences.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
+    "latency": bench.standing.latency.main,
     "delayed": bench.standing.delayed.main,
     "backfill": bench.standing.old_data.main,
     "soak": bench.soak.benchmark.main,

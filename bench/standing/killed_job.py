@@ -63,11 +63,17 @@ RAISING = (
 DERIVED = "WHERE sha2(concat({0}symbol, {0}volume, {1}), 256) < 'a' AND"
 """What Spark computes as a column of its own, so that plans with state are made anew."""
 
+PATTERN = "WHERE {0}symbol RLIKE '^S1?[{1}-9]$' AND"
+"""What an index of patterns knows."""
+
 DERIVED_COLUMNS = 12
 """Different ones that may come."""
 
 DERIVING = 0.2
 """The part of the queries that have one."""
+
+PATTERNS = 0.2
+"""The part of the others with a pattern."""
 
 WATERMARK = 60
 """Seconds by which events may be late; those of a micro-batch are of one minute."""
@@ -98,6 +104,9 @@ def query(chance: random.Random) -> str:
     if chance.random() < DERIVING:
         stream = "t." if "trades t" in text else ""
         asked = asked.replace("WHERE", DERIVED.format(stream, chance.randrange(DERIVED_COLUMNS)))
+    elif chance.random() < PATTERNS:
+        stream = "t." if "trades t" in text else ""
+        asked = asked.replace("WHERE", PATTERN.format(stream, chance.randrange(9)))
     return asked
 
 
