@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -163,23 +163,7 @@ class Relation:
 
         FunctionAnswerError where the function returns another number of values.
         """
-        arguments = [evaluate(argument, scope) for argument in call.arguments]
-        failed: dict[int, Exception] = {}
-        for argument in arguments:
-            for position, error in argument.errors.items():
-                failed.setdefault(position, error)
-        rows = len(scope)
-        if not failed:
-            return self._call(call, [argument.values for argument in arguments], rows)
-        # Rows without arguments are not called; their result is the argument's error.
-        good = np.setdiff1d(np.arange(rows), np.fromiter(failed, dtype=np.int64))
-        taken = pa.array(good)
-        fresh = self._call(call, [a.values.take(taken) for a in arguments], len(good))
-        for position, error in fresh.errors.items():
-            failed[int(good[position])] = error
-        where = np.full(rows, -1, dtype=np.int64)
-        where[good] = np.arange(len(good))
-        return Vector(fresh.values.take(pa.array(where, mask=where < 0)), failed)
+        return called(call, scope, lambda columns, rows: self._call(call, columns, rows))
 
     def is_remembered(self, call: Call) -> bool:
         """Tell whether the results of a call may be asked for again."""
@@ -206,14 +190,44 @@ class Relation:
     def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:
         started = self._clock.now()
         result = self._functions[call.function](columns, rows)
-        if len(result) != rows:
-            raise FunctionAnswerError(
-                f"function {call.function} has returned {len(result)} values for {rows} rows"
-            )
+        require_answers(call, result, rows)
         totals = self._totals[call]
         totals.seconds += self._clock.now() - started
         totals.calls += rows
         return result
+
+
+def called(
+    call: Call, scope: Scope, function: Callable[[Sequence[pa.Array], int], Vector]
+) -> Vector:
+    """Return what a function gives for the arguments of a call, for all rows of a scope.
+
+    Rows whose arguments have failed are not called; their result is the argument's error.
+    """
+    arguments = [evaluate(argument, scope) for argument in call.arguments]
+    failed: dict[int, Exception] = {}
+    for argument in arguments:
+        for position, error in argument.errors.items():
+            failed.setdefault(position, error)
+    rows = len(scope)
+    if not failed:
+        return function([argument.values for argument in arguments], rows)
+    good = np.setdiff1d(np.arange(rows), np.fromiter(failed, dtype=np.int64))
+    taken = pa.array(good)
+    fresh = function([a.values.take(taken) for a in arguments], len(good))
+    for position, error in fresh.errors.items():
+        failed[int(good[position])] = error
+    where = np.full(rows, -1, dtype=np.int64)
+    where[good] = np.arange(len(good))
+    return Vector(fresh.values.take(pa.array(where, mask=where < 0)), failed)
+
+
+def require_answers(call: Call, result: Vector, rows: int) -> None:
+    """Raise FunctionAnswerError where a function has returned another number of values."""
+    if len(result) != rows:
+        raise FunctionAnswerError(
+            f"function {call.function} has returned {len(result)} values for {rows} rows"
+        )
 
 
 class RowScope:

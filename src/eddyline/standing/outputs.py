@@ -89,10 +89,11 @@ class Readings:
 
 
 def shown_columns(templates: Iterable[QueryTemplate]) -> dict[str, DataType]:
-    """Return the columns that the values of shown parameters travel in, with their types."""
-    shown = {
-        parameter.column: parameter.type for template in templates for parameter in template.shown
-    }
+    """Return the columns that values of shown parameters and of calls travel in, with types."""
+    shown: dict[str, str] = {}
+    for template in templates:
+        shown |= {parameter.column: parameter.type for parameter in template.shown}
+        shown |= {called.column: called.type for called in template.called}
     return {column: spark_type(kind) for column, kind in sorted(shown.items())}
 
 

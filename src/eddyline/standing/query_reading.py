@@ -40,6 +40,7 @@ from eddyline.standing.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
+from eddyline.standing.called_functions import CalledFunctions
 from eddyline.standing.derivation import Derivation, DerivedColumns
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
@@ -76,7 +77,8 @@ class ReadQuery:
     native: tuple[CatalystExpression, ...] = ()
     """Conditions on what is put out that Spark decides: named expressions like outputs."""
     shown: tuple[tuple[CatalystExpression, str], ...] = ()
-    """The attributes of parameters that are shown, by the column that their values travel in."""
+    """The attributes of parameters that are shown, and of calls, by the column that their values
+    travel in."""
 
     @cached_property
     def columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
@@ -178,6 +180,10 @@ class _Reader:
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
     calls: StandingTerms = field(init=False)
     shown: ShownParameters = field(init=False)
+    called: CalledFunctions = field(default_factory=CalledFunctions)
+    constants: dict[Expression, int] = field(default_factory=dict)
+    """What is computed of parameters alone, by number."""
+    aggregates: bool = False
     derivation: Derivation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -218,9 +224,9 @@ class _Reader:
         tables: frozenset[str],
     ) -> ReadQuery:
         """Return what was read: of joined rows, or of what ``nodes`` aggregate of them."""
-        constants: dict[Expression, int] = {}
+        constants = self.constants
         query = self._query(sql, constants)
-        aggregated = None
+        aggregated, self.aggregates = None, nodes is not None
         if nodes is None:
             read = self._described(plan, len(schema.fields))
             meanings = [meaning for meaning, _ in read]
@@ -247,10 +253,10 @@ class _Reader:
                 catalyst.identity_number(attribute): f"0.{n}"
                 for n, attribute in enumerate(of_groups)
             }
-            meanings = [meaning(output, names | self.shown.names()) for output in outputs]
+            meanings = [meaning(output, names | self._names()) for output in outputs]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
-        native = [meaning(condition, names | self.shown.names()) for condition in self.native]
+        native = [meaning(condition, names | self._names()) for condition in self.native]
         template = _with_derived(
             self.derivation,
             QueryTemplate(
@@ -266,13 +272,13 @@ class _Reader:
                 used,
                 aggregated,
                 self.shown.shown,
+                self.called.called,
                 self.keep,
                 native=tuple(native),
             ),
         )
-        return ReadQuery(
-            template, fetch_columns, fetch_outputs, tuple(self.native), self.shown.columns
-        )
+        beside = self.shown.columns + self.called.columns
+        return ReadQuery(template, fetch_columns, fetch_outputs, tuple(self.native), beside)
 
     def _query(  # noqa: C901 - one way for each kind of condition
         self, sql: str, constants: dict[Expression, int], *, derive_keys: bool = False
@@ -605,9 +611,7 @@ class _Reader:
                 descriptions.append((names[identity[0]], [place]))
             else:
                 output = self._output(Tree.of(catalyst.output(plan, index)))
-                descriptions.append(
-                    (meaning(output, names | self.shown.names()), self._places(output))
-                )
+                descriptions.append((meaning(output, names | self._names()), self._places(output)))
         return descriptions
 
     def _columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
@@ -664,11 +668,22 @@ class _Reader:
         return catalyst.attribute_like(tree.handle, value)
 
     def show(self, attribute: Tree, result: FunctionResult) -> None:
-        """Take an attribute that an output is made of: it stands for a parameter."""
+        """Take an attribute that an output is made of: it stands for a parameter, or a call."""
         name = str(result.function.node.fields["name"])
-        if not name.startswith(PARAMETER):
-            raise not_understood(f"the Python function {name} in the SELECT list")
-        self.shown.take(attribute, name.removeprefix(PARAMETER))
+        if name.startswith(PARAMETER):
+            self.shown.take(attribute, name.removeprefix(PARAMETER))
+            return
+        if self.aggregates:
+            raise not_understood(
+                f"the Python function {name} of what is aggregated: call it in the sink, or with "
+                f"columns of the events, as in max({name}(x))"
+            )
+        expression = with_constants(self.result_of(result), self.constants)
+        self.called.take(attribute, name, expression)
+
+    def _names(self) -> dict[int, str]:
+        """Return what stands in texts for parameters and calls, by the numbers of attributes."""
+        return self.shown.names() | self.called.names()
 
     def _places(self, output: CatalystExpression) -> list[tuple[int, int]]:
         """Return the columns that an output is made of."""
@@ -676,7 +691,7 @@ class _Reader:
         return [
             self.places[identity]
             for identity in identities
-            if identity not in self.shown.attributes
+            if identity not in self.shown.attributes and identity not in self.called.attributes
         ]
 
 

@@ -95,6 +95,24 @@ class ShownParameter:
         return f"eddyline_{self.number}_{self.type}"
 
 
+@dataclass(frozen=True, slots=True)
+class CalledOutput:
+    """A call of a Python function in the SELECT list, whose value comes with each result.
+
+    ``expression`` is over the inputs' columns, numbered as in conditions on several streams, and
+    constants; ``type`` is Spark's as JSON, ``number`` its own among those of the type.
+    """
+
+    expression: Expression
+    type: str
+    number: int
+
+    @property
+    def column(self) -> str:
+        """The column that its values travel in, which queries of any template share."""
+        return f"eddyline_called_{self.number}_{self.type}"
+
+
 @dataclass(frozen=True, eq=False)
 class QueryTemplate:
     """What queries that differ in constants only have in common; a single query has one, too.
@@ -123,6 +141,8 @@ class QueryTemplate:
     """The aggregates that the outputs are made of; None where they are made of joined rows."""
     shown: tuple[ShownParameter, ...] = ()
     """Parameters that the outputs are made of."""
+    called: tuple[CalledOutput, ...] = ()
+    """What Python functions return that the outputs are made of."""
     keep: int | None = None
     """How far apart its rows' times may be, beside its windows, in microseconds: see `add`."""
     derived: tuple[DerivedColumn, ...] = ()
@@ -135,7 +155,7 @@ class QueryTemplate:
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:
-        """For each input the columns that its selection, and conditions, are about."""
+        """For each input the columns that its selection, conditions and calls are about."""
         columns_by_input = []
         absence = self.query.absence
         compared = {
@@ -143,6 +163,11 @@ class QueryTemplate:
             for condition in (*self.query.conditions, *(absence.conditions if absence else ()))
             if isinstance(condition, Expression)
             for index in _columns(condition)
+        }
+        compared |= {
+            divmod(index, MOST_COLUMNS)
+            for output in self.called
+            for index in _columns(output.expression)
         }
         for number in range(len(self.inputs)):
             selection = self.query.selections[number]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -30,8 +30,9 @@ from eddyline.standing.log.engine_inputs import (
 )
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.log.live_queries import StandingQuery
-from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.query_template import QueryTemplate, argument_number, place_of
 from eddyline.standing.tasks.aggregating import AggregatedResults
+from eddyline.standing.tasks.called_values import CalledValues, without_failed
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.failed_queries import QueryFailure, error_text, shown_event
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled
@@ -118,6 +119,7 @@ class JoiningQueries:
         self._functions = EngineFunctions(
             self._eddy, remember=streams.remember, seconds=streams.limits.function_seconds
         )
+        self._called = CalledValues(self._live, self._functions)
         self._limit = ResultLimit(streams.limits.max_results)
         self.entries: dict[Key, Entry] = {}
         self._results: list[pa.RecordBatch] = []
@@ -438,6 +440,15 @@ class JoiningQueries:
             positions, queries = positions[passing], queries[passing]
         if not len(positions):
             return
+        called, failed = self._called.of(queries, partial(self._argument, results, positions))
+        if failed:
+            kept = without_failed(failed, len(queries), self._counts)
+            positions, queries = positions[kept], queries[kept]
+            called = {name: values.take(pa.array(kept)) for name, values in called.items()}
+            for call in failed:
+                template = self._live.queries[call.query].template
+                numbers = self.inputs.numbers(template)
+                self._failed(call.query, call.error, partial(_of_engine, call.event, numbers))
         rows = pa.array(positions)
         put_out = columns_put_out(self._streams.job.inputs, self._live.templates)
         columns = {}
@@ -447,16 +458,37 @@ class JoiningQueries:
         names, layouts = self._live.described()
         members = pa.array(queries)
         columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
-        columns |= self._live.shown(members)
+        columns |= self._live.shown(members) | called
         if self._streams.samples:
             own = None if shares is None else shares[positions]
             columns[SAMPLE] = sample_of_rows(own, len(positions))
         self._results.append(pa.record_batch(columns))
 
+    def _argument(
+        self,
+        results: SharedResults,
+        positions: npt.NDArray[np.int64],
+        template: QueryTemplate,
+        index: int,
+    ) -> pa.Array:
+        """Return the values of a template's argument for results at positions."""
+        place = place_of(index)
+        number = self.inputs.numbers(template)[place.relation]
+        return results.column(number, place.column).take(pa.array(positions))
+
     def _failed(self, query: int, error: Exception, event: FailingEvent) -> None:
         if query not in self._counts.errors:
             shown = shown_event(self._streams.named(event()))
             self._counts.errors[query] = QueryFailure(error_text(error), shown)
+
+
+def _of_engine(event: FailingEvent, numbers: Sequence[int]) -> dict[int, object]:
+    """Return the values of a template's arguments by the numbers that the engine's have."""
+    places = {place_of(index): value for index, value in event().items()}
+    return {
+        argument_number(place._replace(relation=numbers[place.relation])): value
+        for place, value in places.items()
+    }
 
 
 @lru_cache(maxsize=1 << 12)

@@ -38,7 +38,6 @@ from eddyline.standing.log.engine_inputs import (
 )
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.log.live_queries import StandingQuery
-from eddyline.standing.log.query_constants import Constants, constants_of
 from eddyline.standing.query_template import QueryTemplate, streams_of
 from eddyline.standing.tasks.aggregating import GROUPING
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
@@ -47,6 +46,7 @@ from eddyline.standing.tasks.failed_queries import QueryFailure, error_text, sho
 from eddyline.standing.tasks.kept_up import KeptUpQueries
 from eddyline.standing.tasks.micro_batch import micro_batch
 from eddyline.standing.tasks.result_limit import ResultLimit
+from eddyline.standing.tasks.row_constants import RowConstants
 from eddyline.standing.tasks.sampled_rows import SAMPLE, Interval, sample_of_windows
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
 
@@ -207,7 +207,7 @@ class AggregatingQueries:
         self._streams = streams
         self._live = KeptUpQueries(streams.log, streams.job)
         self._numbers: Mapping[Aggregation, int] = {}
-        self._constants: dict[int, Constants] = {}
+        self._constants = RowConstants()
         self._limit = ResultLimit(streams.limits.max_results)
 
     def begin(self) -> None:
@@ -226,8 +226,7 @@ class AggregatingQueries:
         self._live.go_to(version)
         queries = self._live.queries.values()
         self._numbers = aggregations_in(self._streams.job.inputs, queries)
-        groups = {id(query.group) for query in queries}
-        self._constants = {k: constants for k, constants in self._constants.items() if k in groups}
+        self._constants.keep_only(queries)
 
     def grouping(self, table: pa.Table) -> Grouping | None:
         """Return by what the rows of a table are grouped; None where no query wants them."""
@@ -300,7 +299,9 @@ class AggregatingQueries:
             errors |= {row: error for row, error in vector.errors.items() if row not in errors}
         kept = np.ones(len(rows), np.bool_)
         if aggregated.having is not None:
-            scope = self._scope(template, queries, numbers, columns)
+            scope = Columns(
+                dict(enumerate(columns)) | self._constants.of(queries, numbers), len(numbers)
+            )
             kept, failed = decide(terms_of(aggregated.having), scope)
             errors = failed | errors
         kept = kept.copy()
@@ -341,31 +342,6 @@ class AggregatingQueries:
         results |= self._live.shown(members)
         results |= {} if sample is None else {SAMPLE: sample.take(chosen)}
         return pa.record_batch(results)
-
-    def _scope(
-        self,
-        template: QueryTemplate,
-        queries: Sequence[StandingQuery],
-        numbers: npt.NDArray[np.int32],
-        columns: Sequence[pa.Array],
-    ) -> Columns:
-        """Return columns, and the constants of each row's query."""
-        by_number: dict[int, pa.Array] = dict(enumerate(columns))
-        if template.constants:
-            firsts: dict[int, int] = {}
-            constants: list[Constants] = []
-            rows_before = 0
-            for key, group in {id(query.group): query.group for query in queries}.items():
-                firsts[key], rows_before = rows_before, rows_before + len(group.names)
-                if key not in self._constants:
-                    self._constants[key] = constants_of(group)
-                constants.append(self._constants[key])
-            places = {q.number: firsts[id(q.group)] + q.position for q in queries}
-            distinct, back = np.unique(numbers, return_inverse=True)
-            rows = pa.array(np.array([places[n] for n in distinct.tolist()])[back])
-            for number, parts in enumerate(zip(*constants, strict=True)):
-                by_number[-1 - number] = pa.concat_arrays(parts).take(rows)
-        return Columns(by_number, len(numbers))
 
     def _aggregation(self, template: QueryTemplate) -> Aggregation | None:
         return aggregation_of(self._streams.job.inputs, template)

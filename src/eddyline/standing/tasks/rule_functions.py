@@ -110,6 +110,10 @@ class EngineFunctions:
             numbers.append(self._known[key][0])
         return numbers
 
+    def of(self, template: QueryTemplate) -> list[RuleFunction]:
+        """Return the functions of a template that was numbered."""
+        return [self._known[function, template.settings][1] for function in template.functions]
+
     def keep_only(self, templates: Iterable[QueryTemplate]) -> None:
         """Let functions that no template calls any more go, with what is remembered of them."""
         if not self._known:

@@ -22,6 +22,7 @@ from eddyline.standing.engine.shared_query import Stream
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.log.jobs import Job
 from eddyline.standing.log.rule_limits import NO_LIMITS, RuleLimits
+from eddyline.standing.tasks.called_values import CalledValues, without_failed
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
 from eddyline.standing.tasks.failed_queries import QueryFailure, error_text, shown_event
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled, uncollected
@@ -113,6 +114,7 @@ class SelectingQueries:
         self._functions = EngineFunctions(
             self._eddy, remember=work.remember, seconds=work.limits.function_seconds
         )
+        self._called = CalledValues(self._live, self._functions)
         self._names = work.names
         self._limit = ResultLimit(work.limits.max_results)
         self._errors: dict[int, QueryFailure] = {}
@@ -163,9 +165,10 @@ class SelectingQueries:
         self._found.clear()
         if len(self._eddy):
             self._eddy.push(0, every, len(columns[0]))
+        matches = self._matches(rows, places, every, work.shown, counts)
         counts.errors |= self._errors
         self._errors.clear()
-        return self._matches(rows, places, work.shown, counts)
+        return matches
 
     def _failed(self, query: int, error: Exception, event: FailingEvent) -> None:
         if query not in self._errors:
@@ -182,6 +185,7 @@ class SelectingQueries:
         self,
         rows: int,
         places: npt.NDArray[np.int64] | None,
+        columns: Sequence[pa.Array],
         shown: Sequence[tuple[str, pa.DataType]],
         counts: Counts,
     ) -> pa.Array:
@@ -190,13 +194,21 @@ class SelectingQueries:
         passing = self._limit.passing(queries, counts)
         if passing is not None:
             at, queries = at[passing], queries[passing]
+        rows_of_results = pa.array(at)
+        called, failed = self._called.of(queries, lambda _, n: columns[n].take(rows_of_results))
+        if failed:
+            kept = without_failed(failed, len(queries), counts)
+            at, queries = at[kept], queries[kept]
+            called = {name: values.take(pa.array(kept)) for name, values in called.items()}
+            for call in failed:
+                self._failed(call.query, call.error, call.event)
         at = at if places is None else places[at]
         np.cumsum(np.bincount(at, minlength=rows), out=starts[1:])
         names, layouts = self._live.described()
         chosen = pa.array(queries)
-        constants = self._live.shown(chosen)
+        beside = self._live.shown(chosen) | called
         values = pa.StructArray.from_arrays(
-            [names.take(chosen), layouts.take(chosen), *(constants[name] for name, _ in shown)],
+            [names.take(chosen), layouts.take(chosen), *(beside[name] for name, _ in shown)],
             fields=[*_MATCH, *(pa.field(name, kind) for name, kind in shown)],
         )
         matches = pa.list_(pa.field("element", values.type, nullable=False))
