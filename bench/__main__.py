@@ -39,6 +39,7 @@ import bench.standing.delayed
 import bench.standing.kills
 import bench.standing.latency
 import bench.standing.old_data
+import bench.standing.patterns
 import bench.standing.rules
 import bench.standing.sequences
 import bench.standing.sinks
@@ -87,6 +88,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "sinks": bench.standing.sinks.main,
     "aggregates": bench.standing.aggregates.main,
     "changes": bench.standing.changes.main,
+    "patterns": bench.standing.patterns.main,
     "sequences": bench.standing.sequences.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,

@@ -160,8 +160,10 @@ def test_a_match_has_one_of_the_literals(pattern: str, texts: list[str]) -> None
     scope = Columns({0: pa.array(texts, TEXT)}, len(texts))
     found = evaluate(RLike(Argument(0, TEXT), pattern), scope).values.to_pylist()
     for text, matches in zip(texts, found, strict=True):
-        has_some = any(literal in lower(text) for literal in search.literals)
-        if search.literals and matches:
+        has_some = all(
+            any(literal in lower(text) for literal in literals) for literals in search.needed
+        )
+        if matches:
             assert has_some
         if search.exact:
             assert matches is has_some

@@ -31,6 +31,7 @@ from eddyline.expressions.expression import Expression, Names, OfOne, Types
 from eddyline.expressions.java_patterns import (
     PatternOutsideError,
     TextSearch,
+    best_literals,
     java_search,
     lower,
     matching,
@@ -99,7 +100,7 @@ class Like(OfOne, TextTest):
 
     @property
     def search(self) -> TextSearch:
-        """The pattern, and the longest text between its wildcards."""
+        """The pattern, and the longest texts between its wildcards."""
         return like_search(self.pattern, self.escape)
 
     def fault(self, types: Types) -> str | None:
@@ -273,7 +274,7 @@ class StringMatch(TextTest):
         start = r"\A" if self.test is StringTest.STARTS_WITH else ""
         end = r"\z" if self.test is StringTest.ENDS_WITH else ""
         pattern = f"{start}{''.join(map(_quoted, self.needle))}{end}"
-        return TextSearch(pattern, (lower(self.needle),) if self.needle else ())
+        return TextSearch(pattern, ((lower(self.needle),),) if self.needle else ())
 
     def fault(self, types: Types) -> str | None:
         """Refuse what is no text."""
@@ -380,8 +381,8 @@ def regular_expression(pattern: str, escape: str) -> str:
 def like_search(pattern: str, escape: str) -> TextSearch:
     r"""Return what a faultless LIKE pattern looks for.
 
-    >>> like_search("%Log_in%from%", "\\").literals
-    ('from',)
+    >>> like_search("%Log_in%from%", "\\").needed
+    (('from',), ('log',))
     """
     pieces, piece = [], ""
     characters = iter(pattern)
@@ -393,8 +394,8 @@ def like_search(pattern: str, escape: str) -> TextSearch:
             piece = ""
         else:
             piece += character
-    longest = max([*pieces, piece], key=len)
-    return TextSearch(regular_expression(pattern, escape), (lower(longest),) if longest else ())
+    needed = best_literals(frozenset({lower(some)}) for some in [*pieces, piece])
+    return TextSearch(regular_expression(pattern, escape), tuple(map(tuple, needed)))
 
 
 def _quoted(character: str) -> str:

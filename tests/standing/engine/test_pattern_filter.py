@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import runpy
+import sys
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -28,8 +30,9 @@ from eddyline.expressions import (
 )
 from eddyline.expressions.terms import terms_of
 from eddyline.expressions.vector import Columns
-from eddyline.standing.engine import literal_index
+from eddyline.standing.engine import literal_index, pattern_filter
 from eddyline.standing.engine.lineage import LineageSets
+from eddyline.standing.engine.literal_index import Integers, LiteralIndex, Pairs
 from eddyline.standing.engine.pattern_clauses import clauses_of
 from eddyline.standing.engine.pattern_filter import PatternFilter
 from eddyline.standing.engine.ranges import EVERY, MOST_BOXES
@@ -41,10 +44,19 @@ TEXT, OTHER, NUMBER = Argument(0, pa.string()), Argument(1, pa.string()), Argume
 CHARACTERS = "aAbBkKs%_é\u212a\u017f\ufffd😀\n"
 """Letters that fold with others, wildcards, what stands for malformed bytes."""
 
-TEXTS = st.lists(st.sampled_from(CHARACTERS), max_size=6).map("".join)
-NEEDLES = st.lists(st.sampled_from(CHARACTERS), max_size=3).map("".join)
+WORDS = ("aak", "KAb", "bbé")
+"""Long enough that a pattern needs several of them."""
+
+TEXTS = st.lists(st.sampled_from([*CHARACTERS, *WORDS]), max_size=6).map("".join)
+NEEDLES = st.one_of(
+    st.lists(st.sampled_from(CHARACTERS), max_size=3).map("".join),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map("%".join),
+)
 REGULAR = st.sampled_from(
-    ["(?i)ak", "a.b", "^a", "a|K", "[ab]k", "(?i)k", "s$", "(ab)+", "é", "", "a{2}", "(?i)(a|b)k"]
+    [
+        *("(?i)ak", "a.b", "^a", "a|K", "[ab]k", "(?i)k", "s$", "(ab)+", "é", "", "a{2}"),
+        *("(?i)(a|b)k", "(?i)aak.*kab", "(aak|KAb).*bbé", "bbé(aak)*KAb", "(?i)(aak|kab|bb)+.+bbé"),
+    ]
 )
 TESTS: st.SearchStrategy[Expression] = st.one_of(
     st.builds(Like, st.just(TEXT), NEEDLES, st.just("!")),
@@ -135,8 +147,32 @@ def test_queries_that_come_one_by_one_are_indexed_together() -> None:
         filter_.add({0: ()})
 
 
-def test_without_the_library_patterns_are_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(literal_index, "ahocorasick_rs", None)
+def test_a_text_is_looked_at_by_the_rarer_literal(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    confirmed = literal_index.LiteralIndex._confirmed
+
+    def counting(self: LiteralIndex, test: int, texts: pa.Array, among: Integers | None) -> Pairs:
+        looked_at.append(len(texts if among is None else among))
+        return confirmed(self, test, texts, among)
+
+    monkeypatch.setattr(literal_index.LiteralIndex, "_confirmed", counting)
+    predicates: dict[int, Expression] = {
+        n: RLike(TEXT, f"connection refused.*app{n}[.]") for n in range(10)
+    }
+    selections = Selections()
+    selections.add(predicates)
+    scope = scope_of([f"connection refused by app{n % 5}. {n}" for n in range(100)])
+    assert found(selections, scope) == wanted(predicates, scope)
+    assert looked_at == [20] * 5
+
+
+def test_without_the_library_patterns_are_tried_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)  # which makes its import fail
+    names = runpy.run_path(str(literal_index.__file__))
+    assert names["ahocorasick_rs"] is None
+    monkeypatch.setattr(pattern_filter, "LiteralIndex", names["LiteralIndex"])
     predicates: dict[int, Expression] = {n: RLike(TEXT, f"user{n}[.]") for n in range(20)}
     selections = Selections()
     selections.add(predicates)

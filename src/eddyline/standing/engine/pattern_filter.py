@@ -139,8 +139,8 @@ class PatternSegment:
         self._needed = np.bincount(
             self._query_of[self._negations == 0], minlength=len(self.queries)
         )
-        self._positive = Spread(positive, len(numbers))
-        self._negated = Spread(negated, len(numbers)) if negated else None
+        self._positive = Spread.of(positive, len(numbers))
+        self._negated = Spread.of(negated, len(numbers)) if negated else None
         self._index = LiteralIndex(tuple(numbers))
 
     def __len__(self) -> int:
