@@ -37,12 +37,14 @@ from eddyline.expressions import (
     Or,
     StringMatch,
     StringTest,
+    VariableMatch,
     evaluate,
     fault_of,
     prepare,
     render,
     type_of,
 )
+from eddyline.expressions.strings import PatternKind
 from eddyline.expressions.vector import Columns, Vector
 
 BOOL, INT, DOUBLE, TEXT = pa.bool_(), pa.int64(), pa.float64(), pa.string()
@@ -478,3 +480,25 @@ def test_what_fails_does_so_where_it_is_asked_for() -> None:
     assert render(expression, [], ["failed", "t"]) == (
         "CASE WHEN failed THEN <CAST_INVALID_INPUT> ELSE t END"
     )
+
+
+@pytest.mark.parametrize("kind", PatternKind)
+def test_patterns_may_differ_from_row_to_row(kind: PatternKind) -> None:
+    text, pattern = Argument(0, TEXT), Argument(-1, TEXT)
+    match = VariableMatch(kind, text, pattern)
+    assert fault_of(match) is None
+    texts = ["abc", "ABC", None, "b", "abc", "", "b%"] * 2
+    patterns = ["a%", "b", "a%", None, "(?i)B", "", "%b_", "b", "%B%", "b", "b", "%c", "^$", ".%"]
+    columns = Columns({0: pa.array(texts, TEXT), -1: pa.array(patterns, TEXT)}, len(texts))
+    one_by_one = [
+        None
+        if own is None
+        else evaluate(match.against(own), Columns({0: pa.array([value], TEXT)}, 1))
+        .values[0]
+        .as_py()
+        for value, own in zip(texts, patterns, strict=True)
+    ]
+    assert evaluate(match, columns).values.to_pylist() == one_by_one
+    assert set(one_by_one) == {True, False, None}
+    assert render(match, [], ["t", "p"]) == f"t {kind} p"
+    assert match.against(None) == Literal(None, BOOL)

@@ -141,6 +141,7 @@ TEMPLATES = {
 }
 
 
+@pytest.mark.slow(8)
 def test_patterns_are_parameters(spark: SparkSession, tmp_path: Path) -> None:
     feed = Feed(spark, tmp_path / "events", SCHEMA)
     feed.give(events(200, seed=4))
@@ -185,6 +186,49 @@ def test_patterns_are_parameters(spark: SparkSession, tmp_path: Path) -> None:
     assert derived["rlike 0"] == derived["not like 8"] == []
     assert derived["rlike 8"] == derived["either 8"] == [r"RLIKE(message, user1\b)"]
     assert derived["lower 0"] == ["lower(message)"]
+
+
+JOIN = """SELECT e.id, o.id AS other FROM events e JOIN others o ON e.code = o.code
+          WHERE e.message RLIKE :pattern AND NOT o.message LIKE :like
+          AND (o.host LIKE :host OR e.id > o.id)"""
+
+
+@pytest.mark.slow(12)
+def test_rows_are_joined_that_patterns_want(spark: SparkSession, tmp_path: Path) -> None:
+    feeds = {name: Feed(spark, tmp_path / name, SCHEMA) for name in ("events", "others")}
+    for seed, feed in enumerate(feeds.values()):
+        feed.give(events(60, seed=7 + seed))
+    rows = [
+        (f"(?i)(failed|über).*{user}.* from", f"%{word}%", host)
+        for user, word, host in zip(
+            ["user1", "user[23]", "user4", "user"],
+            ["Failed", "REF_SED", "user", "10.0.2"],
+            ["web%", "%B", "x", "web1"],
+            strict=True,
+        )
+    ]
+    table = pd.DataFrame(rows, columns=["pattern", "like", "host"])
+    table.insert(0, "name", [f"rule {n}" for n in range(len(table))])
+    sink, state = Gathered(), tmp_path / "state"
+    streams = {name: feed.stream() for name, feed in feeds.items()}
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.add_many(JOIN, table, keep="forever")
+        run_all(queries, sink)
+    first = {name: feed.rows() for name, feed in feeds.items()}
+    for seed, feed in enumerate(feeds.values()):
+        feed.give(events(60, seed=9 + seed))
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.drop("rule 3")
+        run_all(queries, sink)
+    asked = {}
+    for name, *values in table.itertuples(index=False):
+        asked[str(name)] = JOIN
+        for marker, value in zip(("pattern", "like", "host"), values, strict=True):
+            asked[str(name)] = asked[str(name)].replace(f":{marker}", literal(str(value)))
+    wanted = expected(spark, {name: feed.rows() for name, feed in feeds.items()}, asked)
+    wanted |= expected(spark, first, {"rule 3": asked["rule 3"]})
+    assert sink.answers() == wanted
+    assert len(wanted) == 4
 
 
 INVALID = {
