@@ -197,7 +197,12 @@ REFUSED = {
     "FROM logins a FOLLOWED BY FIRST logins b ON a.user = b.user WITHIN 1 HOUR "
     "FOLLOWED BY logins c WITHIN 1 HOUR": "nothing comes after FOLLOWED BY FIRST",
     "FROM logins a NOT FOLLOWED BY logins b ON a.ip > b.ip WITHIN 1 HOUR": "by an equality",
-    "FROM logins a LEFT ANTI JOIN users u ON a.user = u.user": "anything but one stream",
+    "FROM logins a LEFT ANTI JOIN (users u JOIN logins b ON u.user = b.user) ON a.user = u.user": (
+        "anything but one stream"
+    ),
+    "FROM logins a WHERE a.user = 'x' OR a.user IN (SELECT b.user FROM logins b "
+    "WHERE b.time = a.time)": "a query for each side of OR",
+    "FROM logins a LEFT JOIN logins b ON a.user = b.user AND b.time = a.time": "NOT EXISTS",
     "FROM logins a LEFT ANTI JOIN logins b ON a.user = b.user AND b.time > a.time": "for ever",
     "FROM logins a LEFT ANTI JOIN logins b ON a.user = b.user AND b.time = a.time "
     "LEFT ANTI JOIN logins c ON a.user = c.user AND c.time = a.time": "more than one thing",
@@ -210,6 +215,10 @@ FAILING = """SELECT a.user, a.time AS at, a.ip AS one FROM logins a NOT FOLLOWED
 EXISTS = """SELECT a.user, a.time AS at, a.ip AS one FROM logins a WHERE a.result = 'ok'
     AND NOT EXISTS (SELECT 1 FROM logins b WHERE a.user = b.user AND b.ip <> a.ip
     AND b.time BETWEEN a.time - INTERVAL 5 SECONDS AND a.time + INTERVAL 5 SECONDS)"""
+SEEN = EXISTS.replace("AND NOT EXISTS", "AND EXISTS")
+PAID_IN = """SELECT a.user, a.time AS at, a.ip AS one FROM logins a WHERE a.user IN (
+    SELECT b.user FROM payments b WHERE b.ip > a.ip
+    AND b.time BETWEEN a.time AND a.time + INTERVAL 20 SECONDS)"""
 
 
 @pytest.mark.filterwarnings("ignore:The standing quer")
@@ -241,6 +250,8 @@ def test_templates_errors_and_what_is_refused(spark: SparkSession, tmp_path: Pat
         queries.add_many(UNPAID_AFTER, rules, name="unpaid")
         queries.add(FAILING, name="failing")
         queries.add(EXISTS, name="exists")
+        queries.add(SEEN, name="seen")
+        queries.add(PAID_IN, name="paid")
         run_all(queries, sink)
         told = {row["name"]: row for row in queries.queries().collect()}
     assert told["unpaid-0"]["sql"] == UNPAID_AFTER
@@ -248,7 +259,11 @@ def test_templates_errors_and_what_is_refused(spark: SparkSession, tmp_path: Pat
     assert "DIVIDE_BY_ZERO" in told["failing"]["reason"]
     answers = sink.answers()
     failing = answers.pop("failing", Counter())
-    wanted = {"exists": oracle.answers(EXISTS, "at + INTERVAL 5 SECONDS")}
+    wanted = {
+        "exists": oracle.answers(EXISTS, "at + INTERVAL 5 SECONDS"),
+        "seen": oracle.answers(SEEN, "at + INTERVAL 5 SECONDS"),
+        "paid": oracle.answers(PAID_IN, "at + INTERVAL 20 SECONDS"),
+    }
     for number, row in enumerate(rules.itertuples()):
         sql = UNPAID_AFTER.replace(":seconds", str(row.seconds)).replace(":most", str(row.most))
         known = f"at + INTERVAL {row.seconds} SECONDS"

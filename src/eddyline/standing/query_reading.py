@@ -62,6 +62,21 @@ from eddyline.standing.written_parameters import ParameterInsideError
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
+_WAITING: Final = frozenset({ANTI, SEMI})
+"""Joins that are known when nothing can come any more on their right side."""
+
+_OTHER_JOINS: Final = {
+    EXISTENCE: "EXISTS or IN about events, inside of OR or CASE: add a query for each side of OR, "
+    "or join the stream",
+    "LEFT OUTER": "a LEFT JOIN: write JOIN for what has a match, and NOT EXISTS (SELECT … WHERE … "
+    "AND b.time BETWEEN …) or NOT FOLLOWED BY for what has none",
+    "RIGHT OUTER": "a RIGHT JOIN: write JOIN for what has a match, and NOT EXISTS or NOT FOLLOWED "
+    "BY for what has none",
+    "FULL OUTER": "a FULL JOIN: write JOIN for what has a match, and NOT EXISTS or NOT FOLLOWED BY "
+    "for what has none",
+}
+"""What to write in the place of further kinds of joins."""
+
 
 @dataclass(frozen=True)
 class ReadQuery:
@@ -169,7 +184,9 @@ class _Reader:
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
     absent: int | None = None
-    """The input of which no row must fit, of an anti-join."""
+    """The input of which no row must fit, of an anti-join, or some row, of a semi-join."""
+    found: bool = False
+    """Whether a row of it must fit."""
     of_match: list[Tree] = field(default_factory=list)
     """What is asked of a row that fits, where it might not be about that input."""
     existences: dict[ExpressionId, Expression] = field(default_factory=dict)
@@ -237,7 +254,10 @@ class _Reader:
             fetch_columns, fetch_outputs = self._columns, lambda: self._outputs(plan)
         else:
             if self.absent is not None:
-                raise not_understood("an aggregate of what nothing follows")
+                raise not_understood(
+                    "an aggregate of what nothing follows, or of what exists: select the events, "
+                    "and count what comes"
+                )
             if self.native_of_rows:
                 raise self.native_of_rows[0].declined
             reader = AggregateReader(self, nodes, sql)
@@ -333,7 +353,7 @@ class _Reader:
             frozenset(edges),
             tuple(bounds),
             tuple(conditions),
-            absence_of(self.absent, streams, bounds, tuple(of_match)),
+            absence_of(self.absent, streams, bounds, tuple(of_match), found=self.found),
         )
         try:
             _ = query.shape, query.present
@@ -437,15 +457,16 @@ class _Reader:
         if self._is_about_tables(plan):
             self._exists(plan, kind)
             return
-        if kind not in _PLAIN and kind != ANTI:
-            raise not_understood(f"a {kind.lower()} join")
-        if kind == ANTI:
+        if kind not in _PLAIN and kind not in _WAITING:
+            raise not_understood(_OTHER_JOINS.get(kind, f"a {kind.lower()} join"))
+        if kind in _WAITING:
             self._take_absent(catalyst.children(plan)[1])
+            self.found = kind == SEMI
         for child in catalyst.children(plan):
             self.read(child)
         condition = catalyst.join_condition(plan)
         if condition is not None:
-            conjuncts = self.of_match if kind == ANTI else self.conjuncts
+            conjuncts = self.of_match if kind in _WAITING else self.conjuncts
             conjuncts += Tree.of(condition).terms("And")
 
     def _exists(self, plan: Plan, kind: str) -> None:
@@ -469,9 +490,14 @@ class _Reader:
         """Take the right side of an anti-join: one stream, and conditions on it alone."""
         leaves = list(self._leaves(plan))
         if self.absent is not None:
-            raise not_understood("more than one thing that must not be there")
+            raise not_understood(
+                "more than one thing that must be there, or must not (EXISTS, IN, EXCEPT and their "
+                "opposites): add a query for each"
+            )
         if len(leaves) != 1 or leaves[0][0] in self.tables:
-            raise not_understood("a left anti join with anything but one stream")
+            raise not_understood(
+                "EXISTS, IN, EXCEPT or an anti join about anything but one stream, or tables alone"
+            )
         first = catalyst.output_numbers(leaves[0][1])[0]
         self.absent = self.places[_identity(first)][0]
 

@@ -14,7 +14,7 @@ from eddyline.blocks.decline import not_understood
 from eddyline.errors import NotShareableError
 from eddyline.expressions import Expression
 from eddyline.planner.read.chains import Tree
-from eddyline.standing.engine.shared_query import NEVER, Absence, TimeBound
+from eddyline.standing.engine.shared_query import NEVER, Absence, Presence, TimeBound
 from eddyline.standing.engine.windows import farthest, kept_until_known, waits_for
 from eddyline.standing.query_registry import WATERMARK
 from eddyline.standing.query_template import QueryTemplate
@@ -195,8 +195,13 @@ def absence_of(
     streams: Sequence[int],
     bounds: Sequence[TimeBound],
     conditions: Sequence[Expression],
+    *,
+    found: bool,
 ) -> Absence | None:
-    """Return what a query waits for: by the stream with which that is known the soonest."""
+    """Return what a query waits for, to be ``found`` or not.
+
+    By the stream with which that is known the soonest.
+    """
     if absent is None:
         return None
     waits = {
@@ -205,9 +210,12 @@ def absence_of(
         if stream != absent
     }
     if not waits:
-        raise not_understood("a left anti join of tables with a stream")
+        raise not_understood(
+            "EXISTS or IN about events, asked of rows of a table: ask about events of a stream"
+        )
     anchor = min(waits, key=lambda stream: waits[stream])
-    return Absence(absent, anchor, min(waits[anchor], NEVER), conditions)
+    kind = Presence if found else Absence
+    return kind(absent, anchor, min(waits[anchor], NEVER), conditions)
 
 
 def check_bounded(template: QueryTemplate, schemas: Mapping[str, StructType]) -> None:
@@ -254,7 +262,8 @@ def check_absence(template: QueryTemplate, look_back: int | None, *, samples: bo
         )
     if look_back is not None:
         raise NotShareableError(
-            "NOT FOLLOWED BY takes no backfill, as what followed may not be stored any more: "
+            "NOT FOLLOWED BY, EXISTS and IN about events take no backfill, as what followed may "
+            "not be stored any more: "
             f"{template.sql}"
         )
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.standing.engine import absences, stems
-from eddyline.standing.engine.shared_query import Absence, SharedQuery, TimeBound
+from eddyline.standing.engine.shared_query import Absence, Presence, SharedQuery, TimeBound
 from eddyline.standing.engine.windows import waits_for
 from tests.properties import examples
 from tests.standing.engine.conditions import conditions_on
@@ -59,12 +59,12 @@ def waiting(draw: st.DrawFn) -> SharedQuery:
         frozenset(edges),
         tuple(bounds),
         asked,
-        Absence(absent, anchor, waits[anchor], of_match),
+        draw(st.sampled_from([Absence, Presence]))(absent, anchor, waits[anchor], of_match),
     )
 
 
 def expected(number: int, query: SharedQuery, came: list[Push], until: int) -> Answer:
-    """Return what a query has waited for, of which is known by a watermark that nothing fits."""
+    """Return what a query has waited for, of which is known by a watermark what fits."""
     absence = query.absence
     assert absence is not None
     present = {s: p for s, p in query.selections.items() if s != absence.stream}
@@ -79,7 +79,8 @@ def expected(number: int, query: SharedQuery, came: list[Push], until: int) -> A
         time = by_stream[absence.anchor][TIME]
         if time is None or time + absence.waits >= until:
             continue
-        if not any(joins(whole, by_stream | {absence.stream: row}) for row in others):
+        found = any(joins(whole, by_stream | {absence.stream: row}) for row in others)
+        if found == isinstance(absence, Presence):
             answer[number, components] += many
     return answer
 

@@ -1,8 +1,8 @@
-"""Queries that wait for an absence, and how it is judged what did not come.
+"""Queries that wait for an absence, or a presence, and how it is judged what did not come.
 
 Stored rows wait with the queries that want them, and no mark says what has been matched. When
 nothing can come any more that would follow a row, it probes for it, once for all queries that have
-waited so long: their results are the tuples for which nothing was found. See
+waited so long: their results are the tuples for which nothing was found, or something. See
 ``docs/decisions/0080-sequences-are-joins.md``.
 """
 
@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.signature import Signature
-from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
+from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
 from eddyline.standing.engine.operators import alive
-from eddyline.standing.engine.shared_query import Absence, SharedQuery
+from eddyline.standing.engine.shared_query import Absence, Presence, SharedQuery
 from eddyline.standing.engine.stems import StreamRows
 
 JUDGED_TOGETHER: Final = 1 << 14
@@ -87,6 +87,11 @@ class WaitingQueries:
     def every(self) -> int:
         """Return the number of the set of all of them."""
         return self._number("every", self._absences)
+
+    def for_presence(self) -> int | None:
+        """Return the number of the set of those that wait for a row that fits; None for none."""
+        waiting = [n for n, absence in self._absences.items() if isinstance(absence, Presence)]
+        return self._number("presence", waiting) if waiting else None
 
     def of_results(self, spanned: int) -> int:
         """Return the number of the set of those whose results span some streams, a mask."""
@@ -169,6 +174,7 @@ class Judgement:
         self._sets = sets
         self._results: dict[int, list[TupleBatch]] = {}
         self._against: dict[int, list[tuple[Numbers, Lineages]]] = {}
+        self._failed: dict[int, list[tuple[Numbers, Lineages]]] = {}
 
     def take(self, batch: TupleBatch, lineages: Lineages) -> None:
         """Take tuples that are put out, to the queries that they are results or matches of."""
@@ -178,15 +184,20 @@ class Judgement:
             self._results.setdefault(spanned, []).append(some)
         matches = self._sets.within(lineages, self._waiting.of_matches(spanned))
         for some in alive(batch, matches, batch.signature):
-            self._speaks_against(some, some.lineage)
+            self._speaks_against(some, some.lineage, self._against)
 
     def undecided(self, query: int, batch: TupleBatch, position: int) -> None:
         """Take note that a query raises an error on a tuple."""
         number = self._sets.number([query])
         one = batch.at(np.array([position]), batch.signature)
-        self._speaks_against(one, np.array([number], np.int32))
+        self._speaks_against(one, np.array([number], np.int32), self._failed)
 
-    def _speaks_against(self, batch: TupleBatch, lineages: Lineages | None) -> None:
+    def _speaks_against(
+        self,
+        batch: TupleBatch,
+        lineages: Lineages | None,
+        among: dict[int, list[tuple[Numbers, Lineages]]],
+    ) -> None:
         spanned = batch.signature.spanned
         for present in self._waiting.present():
             if present & ~spanned or lineages is None:
@@ -196,23 +207,41 @@ class Judgement:
             if len(rows):  # of many matches one is as good as all
                 distinct = np.unique(rows, axis=0)
                 kept = distinct[:, :-1], distinct[:, -1].astype(np.int32)
-                self._against.setdefault(present, []).append(kept)
+                among.setdefault(present, []).append(kept)
 
     def deliver(self, to: Callable[[TupleBatch, Lineages], object]) -> None:
-        """Hand over the tuples for which nothing was found, with their queries."""
+        """Hand over the tuples for which nothing was found, or what was, with their queries."""
         for present, batches in self._results.items():
             for batch in batches:
-                lineages = self._without_matches(batch, present)
+                lineages = self._decided(batch, present)
                 for some in alive(batch, lineages, batch.signature):
                     if some.lineage is not None:
                         to(some, some.lineage)
 
-    def _without_matches(self, batch: TupleBatch, present: int) -> Lineages:
+    def _decided(self, batch: TupleBatch, present: int) -> Lineages:
+        """Return the queries that tuples are results of."""
         lineages = batch.lineage
         if lineages is None:
             raise ValueError(f"tuples of {batch.signature} carry no lineage")
+        lineages = self._without(lineages, batch, present, self._failed)
+        left = self._without(lineages, batch, present, self._against)
+        presence = self._waiting.for_presence()
+        if presence is None:
+            return left
+        found = self._sets.within(self._sets.without(lineages, left), presence)
+        nothing = self._sets.without(left, alike(presence, len(left)))
+        return self._sets.either(found, nothing)
+
+    def _without(
+        self,
+        lineages: Lineages,
+        batch: TupleBatch,
+        present: int,
+        among: Mapping[int, list[tuple[Numbers, Lineages]]],
+    ) -> Lineages:
+        """Return lineages of tuples without what speaks against them."""
         own = _rows(batch, present)
-        for rows, against in self._against.get(present, ()):
+        for rows, against in among.get(present, ()):
             both = np.concatenate([own, rows])
             _, numbers = np.unique(both, axis=0, return_inverse=True)
             of_own, of_rows = numbers.reshape(-1)[: len(own)], numbers.reshape(-1)[len(own) :]

@@ -130,6 +130,14 @@ class Absence:
     conditions: Sequence[Expression | JoinCondition] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Presence(Absence):
+    """What must be there: a row of a ``stream`` that meets all that a query asks of it.
+
+    Results are put out once, however many such rows there are, when all of them are known.
+    """
+
+
 @dataclass(frozen=True)
 class SharedQuery:
     """A standing query: a selection for each stream that it reads, edges, windows and conditions.
@@ -143,7 +151,7 @@ class SharedQuery:
     before.
 
     With an ``absence`` its results have no component of that stream: they are what its other
-    streams join to, where no row of it fits.
+    streams join to, where no row of it fits, or some, if it is a :class:`Presence`.
     """
 
     selections: Mapping[int, Selection]
