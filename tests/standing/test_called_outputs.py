@@ -59,14 +59,13 @@ def test_results_are_those_of_a_batch_and_nothing_else_is_called(
             raise ValueError("not with a 3")
         return number / 2
 
-    @VECTORIZED.pandas_udf("bigint")
     def plus(numbers: pd.Series) -> pd.Series:
         return numbers + 100
 
     spark.udf.register("loud", loud, "string")
     spark.udf.register("quarrel", quarrel, "double")
     spark.udf.register("joined", lambda one, other: f"{one}-{other}", "string")
-    spark.udf.register("plus", plus)
+    spark.udf.register("plus", VECTORIZED.pandas_udf(plus, "bigint"))
     sink = Gathered()
     streams = {"events": events.stream(), "others": others.stream()}
     tags = pd.DataFrame({"name": ["tag 0", "tag 1"], "tag": ["x", "y"], "least": [1, 3]})
