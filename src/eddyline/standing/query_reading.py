@@ -701,8 +701,7 @@ class _Reader:
             return
         if self.aggregates:
             raise not_understood(
-                f"the Python function {name} of what is aggregated: call it in the sink, or with "
-                f"columns of the events, as in max({name}(x))"
+                f"the Python function {name} of what is aggregated: call it in the sink"
             )
         expression = with_constants(self.result_of(result), self.constants)
         self.called.take(attribute, name, expression)
