@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,11 @@ QUERIES = {
                       struct(volume % 2 AS rest, price > 50 AS high) AS kind FROM trades
                       GROUP BY window(time, '1 minute'), array(symbol, upper(symbol)),
                       struct(volume % 2 AS rest, price > 50 AS high)""",
+    "by minute": """SELECT date_trunc('minute', time) AS minute, symbol, count(*) n FROM trades
+                    GROUP BY date_trunc('minute', time), symbol
+                    HAVING date_trunc('minute', time) > TIMESTAMP '2026-01-01 12:01:00'""",
+    "by second": """SELECT volume % 2 AS rest, date_trunc('SECOND', time) AS second,
+                    min(symbol) AS lowest FROM trades GROUP BY ALL""",
     "share": """SELECT window.start s, symbol FROM trades
                 GROUP BY symbol, window(time, '20 seconds')
                 HAVING count_if(price > 50) * 100.0 / count(*) > 60 AND count(*) > 2""",
@@ -119,6 +125,14 @@ def alike(answers: Answers) -> Answers:
         name: Counter({rounded(row): n for row, n in rows.items()})
         for name, rows in answers.items()
     }
+
+
+@pytest.fixture(autouse=True)
+def zone(spark: SparkSession) -> Iterator[None]:
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    yield
+    spark.conf.set("spark.sql.session.timeZone", before)
 
 
 @pytest.fixture
@@ -249,6 +263,17 @@ def test_an_aggregate_that_fails_stops_one_query(
         assert what in reason
 
 
+def test_days_are_those_of_windows_in_utc_alone(
+    spark: SparkSession, tmp_path: Path, trades: Feed
+) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+    streams = {"trades": trades.stream()}
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        for group in ("to_date(time)", "date_trunc('DAY', time)", "date_format(time, 'HH')"):
+            with pytest.raises(NotShareableError, match="never end: write GROUP BY window"):
+                queries.add(f"SELECT count(*) n FROM trades GROUP BY {group}", name="refused")  # noqa: S608 - ours
+
+
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
@@ -282,6 +307,16 @@ def test_an_aggregate_that_fails_stops_one_query(
             """SELECT max(time - TIMESTAMP '2026-01-01') FROM trades
                GROUP BY window(time, '1 minute')""",
             "interval",
+        ),
+        (
+            "SELECT hour(time), count(*) FROM trades GROUP BY hour(time)",
+            "window\\(time, '1 hour'\\)",
+        ),
+        ("SELECT price, count(*) OVER (PARTITION BY symbol) FROM trades", "FOLLOWED BY for the"),
+        ("SELECT symbol FROM trades ORDER BY symbol", "sort them in the sink"),
+        (
+            "SELECT symbol FROM trades WHERE volume > (SELECT max(volume) FROM quotes)",
+            "a table that",
         ),
         ("SELECT count(*) FROM trades GROUP BY session_window(time, '1 minute')", "session"),
         (

@@ -272,6 +272,7 @@ REFUSED = {
     "SELECT id, now() AS now FROM events": "let the stream have them",
     "SELECT id FROM events WHERE unix_timestamp() > 3": "let the stream have them",
     "SELECT id FROM events WHERE current_date() > '2026-01-01'": "let the stream have them",
+    "SELECT id FROM events WHERE substring(message, CAST(:like AS INT)) = ''": "of q make no query",
     "SELECT count(*) FROM events e JOIN other o ON e.id = o.id WHERE (e.level || o.level) > 'x'": (
         "about several streams"
     ),

@@ -496,10 +496,10 @@ BAD = {
     "SELECT symbol AS query FROM trades": (NotShareableError, "another name"),
     "SELECT price, price FROM trades": (NotShareableError, "two columns"),
     "SELECT price AS volume FROM trades": (NotShareableError, "volume is double here"),
-    "SELECT t.price FROM trades t, quotes q": (NotShareableError, "joined by equal"),
+    "SELECT t.price FROM trades t, quotes q": (NotShareableError, "by an equality, as in"),
     "SELECT t.price FROM trades t LEFT JOIN quotes q ON t.symbol = q.symbol": (
         NotShareableError,
-        "left outer",
+        "LEFT JOIN: write JOIN",
     ),
     "SELECT symbol FROM trades WHERE price > :least": (NotShareableError, "parameter least"),
 }

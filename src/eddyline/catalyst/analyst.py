@@ -64,6 +64,8 @@ class Analyst:
         excluded = self._copy.conf().get(_EXCLUDED, "")
         self._copy.conf().set(_EXCLUDED, ",".join([*filter(None, [excluded]), *_UNREADABLE]))
         self._leaves: dict[int, str] = {}
+        self.asked_the_clock = False
+        """Whether the last query asks for the current time or date, which is a constant then."""
         context = java_class("org.apache.spark.api.java.JavaSparkContext")(
             self._copy.sparkContext()
         )

@@ -57,13 +57,19 @@ def in_struct(expression: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(make(scala_seq([literal, expression.java])))
 
 
-def struct_of(values: Sequence[CatalystExpression]) -> CatalystExpression:
-    """Return a struct of expressions, never NULL itself; its fields are called c0, c1 and so on."""
+def struct_of(
+    values: Sequence[CatalystExpression], names: Sequence[str] | None = None
+) -> CatalystExpression:
+    """Return a struct of expressions, never NULL itself.
+
+    Without names its fields are called c0, c1 and so on.
+    """
     text = static("org.apache.spark.sql.types.DataTypes", "StringType")
     literal = static(EXPRESSIONS + "Literal", "create")
     parts = []
-    for number, value in enumerate(values):
-        parts += [literal(f"c{number}", text), value.java]
+    names = names or [f"c{number}" for number in range(len(values))]
+    for name, value in zip(names, values, strict=True):
+        parts += [literal(name, text), value.java]
     return CatalystExpression(java_class(EXPRESSIONS + "CreateNamedStruct")(scala_seq(parts)))
 
 

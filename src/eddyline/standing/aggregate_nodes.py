@@ -7,6 +7,7 @@ that a row may be in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -82,17 +83,56 @@ def windowed(tree: Tree) -> Windowed | None:
         return None
     remainder = next((node for node in _nodes(start) if node.name == "Remainder"), None)
     if remainder is None:
-        raise not_understood("a session window")
+        raise not_understood(
+            "a session window: write window(time, '5 minutes'), or FOLLOWED BY … WITHIN 5 MINUTES"
+        )
     since, slide = remainder.children
     plus = next(node for node in _nodes(end) if node.name == "Add")
     first = since.children[1] if since.name == "Subtract" else None
     time = next(node for node in _nodes(start) if node.name == "AttributeReference")
     if time.parent is None or time.parent.name != "PreciseTimestampConversion":
-        raise not_understood("windows of a computed time: make it a column with a watermark")
+        raise not_understood(
+            "windows of a computed time: write window(time, …) of the event time itself, or make "
+            "what is computed a column with a watermark"
+        )
     window = TimeWindow(
         _number(plus.children[1]), _number(slide), 0 if first is None else _number(first)
     )
     return Windowed(window, time)
+
+
+def truncated(tree: Tree, zone: str) -> Windowed | None:
+    """Return the windows that a truncated time is in; None where it is something else.
+
+    ``date_trunc('hour', time)`` is where a window begins, in a time zone without an offset: its
+    days and hours are those of windows, which are counted in UTC.
+    """
+    if not _WITHOUT_OFFSET.fullmatch(zone):
+        return None
+    size = _DAY
+    if tree.name == "TruncTimestamp" and tree.children[0].name == "Literal":
+        unit = str(tree.children[0].node.fields.get("value")).upper()
+        size, time = _UNITS.get(unit, 0), tree.children[1]
+    elif tree.name == "Cast" and tree.node.fields.get("dataType") == "date":
+        time = tree.children[0]
+    else:
+        return None
+    of_time = time.name == "AttributeReference" and time.node.fields["dataType"] == "timestamp"
+    return Windowed(TimeWindow(size, size), time) if size and of_time else None
+
+
+_DAY: Final = 86_400_000_000
+
+_UNITS: Final = {
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": _DAY,
+    "DD": _DAY,
+}
+"""Microseconds of the units that are always as long."""
+
+_WITHOUT_OFFSET: Final = re.compile(r"Z|(Etc/)?(UTC|GMT|Universal|Zulu)", re.IGNORECASE)
 
 
 def is_in_window(tree: Tree, named: Callable[[Tree], Tree]) -> bool:

@@ -29,7 +29,7 @@ from eddyline.planner.read.chains import ExpressionId, FilterLink, ProjectLink, 
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
-from eddyline.standing.aggregate_nodes import AggregateNodes, Windowed, windowed
+from eddyline.standing.aggregate_nodes import AggregateNodes, Windowed, truncated, windowed
 from eddyline.standing.aggregates_of_spark import KnownAggregate, known_aggregate
 from eddyline.standing.described_outputs import shown_name
 from eddyline.standing.engine.aggregation.aggregate_functions import (
@@ -54,8 +54,26 @@ _OVERFLOWS: Final = {
 }
 
 _NO_WINDOW: Final = (
-    "an aggregate that never ends: group by window(t, …) of a time t with a watermark"
+    "an aggregate that never ends: group by window(t, …) of a time t with a watermark, as in "
+    "GROUP BY window(time, '1 hour'), …"
 )
+
+_PROPOSED: Final = {
+    "Hour": "1 hour",
+    "Minute": "1 minute",
+    "Second": "1 second",
+    "DayOfMonth": "1 day",
+    "DayOfWeek": "1 day",
+    "DayOfYear": "1 day",
+    "WeekOfYear": "7 days",
+    "Month": "1 day",
+    "Year": "1 day",
+    "TruncDate": "1 day",
+    "UnixTimestamp": "1 second",
+}
+"""What to write in the place of groups by parts of times, by Spark's names of these."""
+
+_LENGTHS: Final = frozenset({"second", "minute", "hour", "day"})
 
 _BOUNDS: Final = 2
 """Arguments in HAVING that the window has, which is one column: its start and its end."""
@@ -104,6 +122,8 @@ class AggregateReader:
         self._functions: dict[Aggregate, Tree] = {}
         self._columns: tuple[CatalystExpression, ...] = ()
         self._group_columns: dict[ExpressionId, int] = {}
+        self._truncations: dict[ExpressionId, tuple[Tree, Tree]] = {}
+        """Groups that are said by a truncated time, and that time, by their attributes."""
         values = tuple(map(Tree.of, catalyst.aggregated(nodes.aggregate)))
         self._values = values
         # What attributes above the rows stand for: in the end, groups and functions.
@@ -125,9 +145,13 @@ class AggregateReader:
         functions = [
             (f"aggregate {n}", function) for n, function in enumerate(self._functions.values())
         ]
-        self._columns = tuple(
-            catalyst.new_attribute(name, tree.handle)
-            for name, tree in [("window", window), *keys, *functions]
+        like = window.handle
+        if window.identity in self._truncations:
+            time = self._truncations[window.identity][1].handle
+            like = catalyst.struct_of([time, time], ["start", "end"])
+        self._columns = (
+            catalyst.new_attribute("window", like),
+            *(catalyst.new_attribute(name, tree.handle) for name, tree in [*keys, *functions]),
         )
         kinds = tuple(map(catalyst.data_type, self._columns))
         aggregation = Aggregation(grouping, tuple(self._functions))
@@ -195,19 +219,25 @@ class AggregateReader:
         """Return how rows are grouped, and the group that is the window."""
         window_group: tuple[Windowed, Tree] | None = None
         keys = []
-        for group in map(Tree.of, catalyst.grouping(self._nodes.aggregate)):
-            here = windowed(self._rows.definitions.named(group))
+        groups = list(map(Tree.of, catalyst.grouping(self._nodes.aggregate)))
+        meant = [self._rows.definitions.named(group) for group in groups]
+        has_window = any(windowed(tree) is not None for tree in meant)
+        for group, tree in zip(groups, meant, strict=True):
+            here = windowed(tree)
+            if here is None and not has_window and window_group is None:
+                here = self._truncated(group, tree)
             if here is None:
                 self._group_columns[group.identity] = _BOUNDS - 1 + len(self._keys)
                 self._keys.append(group)
                 keys.append(self._key(group))
             elif window_group is None:
-                self._group_columns[group.identity] = 0
+                if group.identity not in self._truncations:
+                    self._group_columns[group.identity] = 0
                 window_group = here, group
             else:
-                raise not_understood("two windows in one GROUP BY")
+                raise not_understood("two windows in one GROUP BY: add a query for each of them")
         if window_group is None:
-            raise not_understood(_NO_WINDOW)
+            raise not_understood(self._no_window(meant))
         (window, time), tree = window_group
         place = self._rows.place(self._rows.definitions.named(time))
         if place is None or not self._rows.is_event_time(*place):
@@ -223,6 +253,49 @@ class AggregateReader:
                 "it never ends"
             )
         return Grouping(window, Place(*place), tuple(keys), delay), tree
+
+    def _truncated(self, group: Tree, tree: Tree) -> Windowed | None:
+        """Return the windows that a group by a truncated event time is, and what it is of them."""
+        here = truncated(tree, self._rows.settings.time_zone)
+        if here is None:
+            return None
+        place = self._rows.place(self._rows.definitions.named(here.time))
+        if place is None or not self._rows.is_event_time(*place):
+            return None
+        self._truncations[group.identity] = tree, here.time
+        return here
+
+    def _no_window(self, groups: Sequence[Tree]) -> str:
+        """Return why an aggregate is refused that has no window, and which one to write."""
+        for tree in groups:
+            size = _PROPOSED.get(tree.name)
+            if tree.name == "TruncTimestamp":
+                unit = str(tree.children[0].node.fields.get("value")).lower()
+                size = f"1 {unit}" if unit in _LENGTHS else "1 day"
+            if tree.name == "Cast" and tree.node.fields.get("dataType") == "date":
+                size = "1 day"
+            if tree.name == "DateFormatClass":
+                size = "1 hour"
+            if size is not None:
+                return (
+                    f"groups by {catalyst.pretty(tree.handle)} never end: write GROUP BY "
+                    f"window(time, '{size}') and SELECT window.start, for a time with a watermark"
+                )
+        if not self._functions_asked():
+            return (
+                "SELECT DISTINCT, or GROUP BY without a window, never ends: leave out DISTINCT, or "
+                "write GROUP BY window(time, '1 hour'), … for a time with a watermark"
+            )
+        return _NO_WINDOW
+
+    def _functions_asked(self) -> bool:
+        pending = list(self._values)
+        while pending:
+            tree = pending.pop()
+            if tree.name == "AggregateExpression":
+                return True
+            pending.extend(tree.children)
+        return False
 
     def _key(self, tree: Tree) -> Expression:
         key = self._over_rows(tree)
@@ -330,6 +403,10 @@ class AggregateReader:
             alias = self._above.known_alias(tree.identity)
             if alias is not None:
                 return self._rebuilt(alias)
+            if tree.identity in self._truncations:
+                meant, time = self._truncations[tree.identity]
+                start = catalyst.struct_field(self._columns[0], 0)
+                return catalyst.in_terms_of(meant.handle, [(time.handle, start)])
             result = self._above.results.get(tree.identity)
             if result is None:
                 raise not_understood(f"{tree.node.fields['name']} above an aggregate")

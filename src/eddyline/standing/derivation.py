@@ -220,6 +220,11 @@ class Derivation:
     def _derived(self, base: Tree, text: str = "") -> Expression:
         attributes = {attribute.identity: attribute for attribute in attributes_in(base)}
         handle, shown = base.handle, text or shown_name(catalyst.pretty(base.handle))
+        if catalyst.holds_subquery(handle):
+            raise NotTranslatedError(
+                "a subquery that is a value, as in x > (SELECT max(y) FROM …): join a table that "
+                "has the value, or write the value; of events, add an aggregate of its own"
+            )
         if not attributes or not attributes.keys() <= self.plan.places.keys():
             raise NotTranslatedError(f"{shown} is about no column of a stream")
         placed = {identity: self.plan.places[identity] for identity in attributes}

@@ -32,7 +32,7 @@ class PatternParameters:
         """Take the parameters, with a row for each of the queries that ``names`` names."""
         self._spark = spark
         self._table = table
-        self._names = names
+        self.names = names
 
     def left(self, template: QueryTemplate, rows: Collection[int]) -> dict[int, LeftPattern]:
         """Return those of a template, for some rows, by row.
@@ -54,8 +54,8 @@ class PatternParameters:
                 fault = faults[patterns[row]]
                 if fault is None:
                     continue
-                self._require_valid(match, patterns[row], self._names[row])
-                told = f"the query {self._names[row]!r} has {fault}, {patterns[row]!r}"
+                self._require_valid(match, patterns[row], self.names[row])
+                told = f"the query {self.names[row]!r} has {fault}, {patterns[row]!r}"
                 before = left.get(row, LeftPattern(frozenset(), told))
                 left[row] = before._replace(parameters=before.parameters | parameters)
         return left

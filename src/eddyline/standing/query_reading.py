@@ -153,7 +153,8 @@ def read_query(
             raise not_understood("a query that reads no stream")
         return reader.result(shown, plan, nodes, schema, used)
     except DeclinedError as declined:
-        message = f"{declined.left_to_spark().why}: {shown}"
+        left = declined.left_to_spark()
+        message = f"cannot stand: {left.detail or left.why}: {shown}"
         if reader.derivation.refusals and reader.derivation.inside:
             inside = frozenset(reader.derivation.inside)
             raise ParameterInsideError(message, inside) from declined
@@ -224,7 +225,10 @@ class _Reader:
             if link is None:
                 raise not_understood(_name_of(name))
             if not deterministic:
-                raise not_understood("an expression that is not deterministic")
+                raise not_understood(
+                    "an expression that is not deterministic, such as rand() or "
+                    "input_file_name(): make it a column of the stream's DataFrame"
+                )
             self.read(catalyst.children(plan)[0])
             if isinstance(link, FilterLink):
                 named = self.definitions.named
@@ -381,6 +385,16 @@ class _Reader:
     def _why_not_joined(self, edges: Collection[Edge]) -> str:
         """Return why the inputs are not joined as they have to be, and what to do."""
         trees = [*self.conjuncts, *self.of_match]
+        if self.absent is not None and any(tree.name == "EqualNullSafe" for tree in self.of_match):
+            return (
+                "EXCEPT, INTERSECT and semi or anti joins by <=>: write the condition into WHERE, "
+                "or EXISTS, NOT EXISTS with an equality and a window"
+            )
+        if self.absent is not None and any(tree.name == "Or" for tree in self.of_match):
+            return (
+                "NOT IN about events, or OR in what says which of them are meant: write NOT EXISTS "
+                "(SELECT … WHERE b.key = a.key AND b.time BETWEEN …)"
+            )
         if any(tree.name == "EqualNullSafe" for tree in trees):
             return (
                 "streams are joined by =, and <=> is none, as it has NULLs meet: write "
@@ -741,15 +755,27 @@ def _within(argument: Argument) -> Expression:
 
 
 def _name_of(node: str) -> str:
-    return {
-        "Aggregate": "an aggregate",
-        "GlobalLimit": "LIMIT",
-        "LocalLimit": "LIMIT",
-        "Sort": "ORDER BY",
-        "Distinct": "DISTINCT",
-        "Window": "a window function",
-        "Union": "UNION",
-        "Generate": "explode",
-        "LocalRelation": "a condition that is never true",
-        "Expand": "several groupings",
-    }.get(node, f"Spark's {node}")
+    return _NODES.get(node, f"{node.upper()}, as Spark calls it: select and join events only")
+
+
+_LIMIT: Final = "LIMIT: results have no end; take so many of them in the sink, or set max_results"
+
+_NODES: Final = {
+    "Aggregate": "an aggregate of aggregates (as PIVOT is), or below a join: write one aggregate a "
+    "query, and aggregate what it puts out in the sink or in a further stream",
+    "GlobalLimit": _LIMIT,
+    "LocalLimit": _LIMIT,
+    "Sort": "ORDER BY: results come as events do; sort them in the sink",
+    "Distinct": "DISTINCT: leave it out, or GROUP BY window(time, '1 hour'), …",
+    "Window": "a window function (OVER): write an aggregate with GROUP BY window(time, …), max_by "
+    "or min_by for the greatest and least, or FOLLOWED BY for the event before or after",
+    "Union": "UNION: add a query for each of its parts",
+    "Generate": "explode: write exists(tags, x -> …) or array_contains(tags, …), or explode in the "
+    "stream's own DataFrame",
+    "LocalRelation": "a condition that is never true",
+    "Expand": "several groupings: add a query for each of them",
+    "Pivot": "PIVOT: write count(*) FILTER (WHERE …) for each value",
+    "Sample": "TABLESAMPLE: write a condition such as crc32(key) % 10 = 0",
+    "Deduplicate": "DISTINCT: leave it out, or GROUP BY window(time, '1 hour'), …",
+}
+"""What nodes of plans are to those who write queries, and what to write instead."""

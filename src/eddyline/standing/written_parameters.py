@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql.types import DataType
 
 from eddyline.errors import NotShareableError
@@ -50,7 +51,7 @@ def written_templates(
 
     ``read`` analyzes a query, which takes 10 ms for each combination of such values. Values have to
     be written, too, where ``patterns`` has some that Spark has to decide. Raises NotShareableError
-    as both do, and for a value that cannot be written.
+    as both do, and for a value that cannot be written or makes no query, with the query's name.
     """
 
     def written(
@@ -64,7 +65,14 @@ def written_templates(
         for values, own in by_values.items():
             texts = dict(zip(names, values, strict=True))
             text = with_markers(sql, lambda name, texts=texts: texts.get(name, f":{name}"))  # type: ignore[misc]
-            for template, few in written_templates(text, read, table, kinds, own, patterns):
+            try:
+                templates = list(written_templates(text, read, table, kinds, own, patterns))
+            except PySparkException as error:
+                told = str(error).strip().split("\n", 1)[0]
+                raise NotShareableError(
+                    f"the parameters of {patterns.names[own[0]]} make no query: {told}: {sql}"
+                ) from error
+            for template, few in templates:
                 whole = template.written or text
                 yield WrittenTemplate(replace(template, sql=sql, written=whole), few)
 
