@@ -253,9 +253,11 @@ def test_a_pattern_that_spark_does_not_take_is_refused_in_its_words(
             rows = pd.DataFrame({"name": ["good", "bad"], "pattern": ["user", pattern]})
             with pytest.raises(NotShareableError, match=refusal):
                 queries.add_many(SELECT.format(condition), rows)
-        # What Spark alone decides cannot be about a table.
+        # What Spark alone decides of a table is not asked together with a Python function.
         rows = pd.DataFrame({"name": ["even", "odd"], "pattern": ["web", r"web\b"]})
-        joined = "SELECT id FROM events e JOIN hosts h ON e.host = h.host AND h.host RLIKE :pattern"
+        spark.udf.register("is_known", lambda host: host is not None, "boolean")
+        joined = """SELECT id FROM events e JOIN hosts h ON e.host = h.host
+                    WHERE h.host RLIKE :pattern OR is_known(e.host)"""
         with pytest.raises(NotShareableError, match=r"the query 'odd' has \\b in a regular"):
             queries.add_many(joined, rows)
         assert queries.queries().count() == 0
