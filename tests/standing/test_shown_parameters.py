@@ -206,7 +206,7 @@ def test_what_is_refused_and_how_columns_are_called(
         with pytest.raises(NotShareableError, match="the parameter it of the type interval day"):
             queries.add_many("SELECT :it AS it FROM trades", lasting, name="q")
         one = pa.table({"it": [1.0]})
-        with pytest.raises(NotShareableError, match="Python function twice in the SELECT list"):
+        with pytest.raises(NotShareableError, match="a Python function of parameters alone"):
             queries.add_many("SELECT twice(:it) AS it FROM trades", one, name="q")
         template = "SELECT symbol FROM trades WHERE price > twice(:it)"
         for argument in (":it", "1 + :it", "twice(:it)"):

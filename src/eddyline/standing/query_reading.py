@@ -1,20 +1,15 @@
-"""From the plan of a query to a standing query: selections, edges, windows and outputs.
-
-Over 450 lines: all four are read by one reader, with the same names, inputs and functions.
-"""
+"""From the plan of a query to a standing query: selections, edges, windows and outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from pyspark.errors import PySparkException
 from pyspark.sql import types
 
 from eddyline import catalyst
-from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import DeclinedError, not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.catalyst import Analyst, CatalystExpression, Plan
@@ -25,14 +20,10 @@ from eddyline.expressions import (
     Comparison,
     ComparisonOperator,
     Expression,
-    reason_not_to_evaluate,
     with_arguments,
 )
-from eddyline.planner.read.chains import ExpressionId, FilterLink, Tree, read_link
-from eddyline.planner.read.definitions import Definitions, FunctionResult
-from eddyline.planner.read.expression_details import ExpressionDetails
+from eddyline.planner.read.chains import FilterLink, Tree, read_link
 from eddyline.planner.read.throwing import may_throw
-from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.standing.aggregate_nodes import (
     AggregateNodes,
     aggregate_in,
@@ -40,21 +31,19 @@ from eddyline.standing.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
-from eddyline.standing.called_functions import CalledFunctions
 from eddyline.standing.derivation import Derivation, DerivedColumns
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
-from eddyline.standing.existences import ANTI, EXISTENCE, ONE_SIDED, SEMI
-from eddyline.standing.markers import PARAMETER
+from eddyline.standing.existences import ANTI, EXISTENCE, SEMI
 from eddyline.standing.parameter_constants import with_constants
+from eddyline.standing.query_inputs import identity_of
 from eddyline.standing.query_template import QueryTemplate
-from eddyline.standing.shown_parameters import ShownParameters, attributes_in
-from eddyline.standing.standing_terms import StandingTerms
+from eddyline.standing.query_terms import QueryTerms
+from eddyline.standing.refused_plans import OTHER_JOINS, name_of_node, why_not_joined
 from eddyline.standing.time_bounds import (
     Sides,
     absence_of,
-    event_time,
     no_farther_apart,
     time_bound,
 )
@@ -64,18 +53,6 @@ _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
 _WAITING: Final = frozenset({ANTI, SEMI})
 """Joins that are known when nothing can come any more on their right side."""
-
-_OTHER_JOINS: Final = {
-    EXISTENCE: "EXISTS or IN about events, inside of OR or CASE: add a query for each side of OR, "
-    "or join the stream",
-    "LEFT OUTER": "a LEFT JOIN: write JOIN for what has a match, and NOT EXISTS (SELECT … WHERE … "
-    "AND b.time BETWEEN …) or NOT FOLLOWED BY for what has none",
-    "RIGHT OUTER": "a RIGHT JOIN: write JOIN for what has a match, and NOT EXISTS or NOT FOLLOWED "
-    "BY for what has none",
-    "FULL OUTER": "a FULL JOIN: write JOIN for what has a match, and NOT EXISTS or NOT FOLLOWED BY "
-    "for what has none",
-}
-"""What to write in the place of further kinds of joins."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +120,15 @@ def read_query(
     plan, schema, asks_for_now = analyst.optimized(sql)
     if asks_for_now:
         raise NotShareableError(f"{_NOW}: {shown}")
-    reader = _Reader(analyst, schemas, parameters, settings, derived, keep, frozenset(tables))
+    reader = _Reader(
+        analyst=analyst,
+        schemas=schemas,
+        settings=settings,
+        tables=frozenset(tables),
+        parameters=parameters,
+        derived=derived,
+        keep=keep,
+    )
     try:
         reader.take_inputs(plan)
         nodes = aggregate_in(plan)
@@ -168,47 +153,19 @@ class _NativeCondition(NamedTuple):
     declined: DeclinedError
 
 
-@dataclass(slots=True)
-class _Reader:
+@dataclass(slots=True, kw_only=True)
+class _Reader(QueryTerms):
     """Reads one plan, from the bottom up."""
 
-    analyst: Analyst
-    schemas: Mapping[str, types.StructType]
-    parameters: Mapping[str, types.DataType]
-    settings: SessionSettings
-    derived: DerivedColumns
     keep: int | None
-    tables: frozenset[str]
-    inputs: list[str] = field(default_factory=list)
-    leaves: list[Plan] = field(default_factory=list)
-    places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
-    arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
-    absent: int | None = None
-    """The input of which no row must fit, of an anti-join, or some row, of a semi-join."""
     found: bool = False
-    """Whether a row of it must fit."""
+    """Whether some row of the absent input must fit, and not none."""
     of_match: list[Tree] = field(default_factory=list)
     """What is asked of a row that fits, where it might not be about that input."""
-    existences: dict[ExpressionId, Expression] = field(default_factory=dict)
-    """What attributes are that say whether a row of tables fits."""
     native_of_rows: list[_NativeCondition] = field(default_factory=list)
     native: list[CatalystExpression] = field(default_factory=list)
     """What Spark decides of joined rows, and of results."""
-    definitions: Definitions = field(default_factory=lambda: Definitions({}))
-    calls: StandingTerms = field(init=False)
-    shown: ShownParameters = field(init=False)
-    called: CalledFunctions = field(default_factory=CalledFunctions)
-    constants: dict[Expression, int] = field(default_factory=dict)
-    """What is computed of parameters alone, by number."""
-    aggregates: bool = False
-    derivation: Derivation = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Have at hand what knows how functions are called, and which parameters are shown."""
-        self.derivation = Derivation(self.derived, self, self.settings.time_zone)
-        self.shown = ShownParameters(self.parameters)
-        self.calls = StandingTerms(self.definitions, self.settings, self.parameters)
 
     def read(self, plan: Plan) -> None:
         """Take in a node and all below it."""
@@ -223,7 +180,7 @@ class _Reader:
         else:
             link, deterministic = read_link(plan)
             if link is None:
-                raise not_understood(_name_of(name))
+                raise not_understood(name_of_node(name))
             if not deterministic:
                 raise not_understood(
                     "an expression that is not deterministic, such as rand() or "
@@ -364,8 +321,15 @@ class _Reader:
         except ValueError as error:
             if not derive_keys:
                 return self._query(sql, constants, derive_keys=True)
-            raise NotShareableError(f"{self._why_not_joined(edges)}: {sql}") from error
+            why = why_not_joined(self.conjuncts, self.of_match, self.absent, self._alone(edges))
+            raise NotShareableError(f"{why}: {sql}") from error
         return query
+
+    def _alone(self, edges: Collection[Edge]) -> list[str]:
+        """Return the inputs that no edge joins with others."""
+        joined = {place.relation for edge in edges for place in edge}
+        alone = [name for number, name in enumerate(self.inputs) if number not in joined]
+        return alone if len(self.inputs) > 1 else []
 
     def _derived_edge(self, tree: Tree) -> Edge | None:
         """Return the edge that an equality of values of two streams is, each made a column."""
@@ -382,97 +346,13 @@ class _Reader:
             sides.append(value)
         return self._edge(Comparison(ComparisonOperator.EQUAL, *sides))
 
-    def _why_not_joined(self, edges: Collection[Edge]) -> str:
-        """Return why the inputs are not joined as they have to be, and what to do."""
-        trees = [*self.conjuncts, *self.of_match]
-        if self.absent is not None and any(tree.name == "EqualNullSafe" for tree in self.of_match):
-            return (
-                "EXCEPT, INTERSECT and semi or anti joins by <=>: write the condition into WHERE, "
-                "or EXISTS, NOT EXISTS with an equality and a window"
-            )
-        if self.absent is not None and any(tree.name == "Or" for tree in self.of_match):
-            return (
-                "NOT IN about events, or OR in what says which of them are meant: write NOT EXISTS "
-                "(SELECT … WHERE b.key = a.key AND b.time BETWEEN …)"
-            )
-        if any(tree.name == "EqualNullSafe" for tree in trees):
-            return (
-                "streams are joined by =, and <=> is none, as it has NULLs meet: write "
-                "coalesce(a.x, '') = coalesce(b.x, ''), with a value that no event has"
-            )
-        joined = {place.relation for edge in edges for place in edge}
-        alone = [name for number, name in enumerate(self.inputs) if number not in joined]
-        if len(self.inputs) > 1 and alone:
-            return (
-                f"nothing says which rows of {alone[0]} belong to which of the others: join all "
-                "streams and tables by an equality, as in ON a.key = b.key, of values that are "
-                "computed without errors (try_cast, try_add); every event with every other would "
-                "be too many"
-            )
-        if self.absent is not None:
-            return (
-                "what must not be there is to be compared with columns that join the others, "
-                "or with those of one of them: leave out the other equalities"
-            )
-        return (
-            "the streams of a query are joined by equalities between all of them, of two columns "
-            "of one type each: as in ON a.key = b.key AND b.key = c.key"
-        )
-
-    def take_inputs(self, plan: Plan) -> None:
-        """Number the inputs, those of one table in the order of their identities.
-
-        Where a query reads a table several times, one of them has the identities that the table
-        has in every query, and the lowest; the optimizer may put it anywhere. It is the first here,
-        so that what has these identities is the same input for all queries.
-        """
-        leaves = sorted(self._leaves(plan), key=lambda leaf: catalyst.output_numbers(leaf[1])[0])
-        for table, leaf in leaves:
-            self._input(table, leaf)
-
-    def _leaves(self, plan: Plan) -> Iterator[tuple[str, Plan]]:
-        table = self.analyst.table_of(plan)
-        if table is not None:
-            yield table, plan
-            return
-        for child in catalyst.children(plan)[: 1 if self._is_about_tables(plan) else None]:
-            yield from self._leaves(child)
-
-    def _is_about_tables(self, plan: Plan) -> bool:
-        """Tell whether a node joins rows with those of tables only to know whether one fits."""
-        if catalyst.class_name(plan).rpartition(".")[2] != "Join":
-            return False
-        if catalyst.join_type(plan) not in ONE_SIDED:
-            return False
-        inside = {name for name, _ in self._leaves(catalyst.children(plan)[1])}
-        return bool(inside) and inside <= self.tables
-
-    def _input(self, table: str, plan: Plan) -> None:
-        number = len(self.inputs)
-        self.inputs.append(table)
-        self.leaves.append(plan)
-        numbers = catalyst.output_numbers(plan)
-        for position, (numbered, column) in enumerate(
-            zip(numbers, self.schemas[table].fields, strict=True)
-        ):
-            identity = _identity(numbered)
-            kind = column.dataType.json()
-            self.places[identity] = number, position
-            index = number * MOST_COLUMNS + position
-            try:
-                self.arguments[identity] = Argument(
-                    index, arrow_type(kind, self.settings.time_zone)
-                )
-            except (PySparkException, TypeError, ValueError):
-                continue  # of a type that cannot travel: no predicate can be about it
-
     def _join(self, plan: Plan) -> None:
         kind = catalyst.join_type(plan)
         if self._is_about_tables(plan):
             self._exists(plan, kind)
             return
         if kind not in _PLAIN and kind not in _WAITING:
-            raise not_understood(_OTHER_JOINS.get(kind, f"a {kind.lower()} join"))
+            raise not_understood(OTHER_JOINS.get(kind, f"a {kind.lower()} join"))
         if kind in _WAITING:
             self._take_absent(catalyst.children(plan)[1])
             self.found = kind == SEMI
@@ -513,100 +393,7 @@ class _Reader:
                 "EXISTS, IN, EXCEPT or an anti join about anything but one stream, or tables alone"
             )
         first = catalyst.output_numbers(leaves[0][1])[0]
-        self.absent = self.places[_identity(first)][0]
-
-    def translated(self, tree: Tree) -> Expression:
-        """Return an expression over the inputs' columns; DeclinedError where it cannot be."""
-
-        def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
-            return self._leaf(tree.at(path))
-
-        def instead(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
-            return self.derivation.derived(tree.at(path))
-
-        refusals = self.derivation.refusals
-        refusals.clear()
-        self.derivation.inside.clear()
-        try:
-            expression = translate(
-                tree.node,
-                leaf,
-                ExpressionDetails(tree),
-                time_zone=self.settings.time_zone,
-                instead=instead,
-            )
-        except DeclinedError as declined:
-            if not refusals:
-                raise
-            raise not_understood(refusals[0]) from declined
-        reason = reason_not_to_evaluate(expression)
-        if reason is None:
-            return expression
-        other = self.derivation.derived(tree)
-        if other is None:
-            raise not_understood(reason)
-        return other
-
-    def in_struct(self, trees: Sequence[Tree], *, together: bool) -> Expression:
-        """Return a struct of expressions, which Spark makes; DeclinedError where it cannot.
-
-        ``together`` says whether one that is NULL makes it NULL.
-        """
-        handles = [tree.handle for tree in trees]
-        struct = catalyst.struct_of(handles)
-        if together:
-            known = catalyst.conjunction([catalyst.is_not_null(value) for value in handles])
-            struct = catalyst.where_needed(known, struct)
-        self.derivation.refusals.clear()
-        self.derivation.inside.clear()
-        text = ", ".join(shown_name(catalyst.pretty(handle)) for handle in handles)
-        expression = self.derivation.derived(Tree.of(struct), f"({text})")
-        if expression is None:
-            refusals = self.derivation.refusals or ["a Python function in an aggregate"]
-            raise not_understood(refusals[0])
-        return expression
-
-    def _leaf(self, tree: Tree) -> Expression | None:
-        if tree.name != "AttributeReference":
-            return None
-        known = self.arguments.get(tree.identity) or self.existences.get(tree.identity)
-        if known is not None:
-            return known
-        result = self.definitions.results.get(tree.identity)
-        if result is not None:
-            return self.result_of(result)
-        alias = self.definitions.known_alias(tree.identity)
-        if alias is None:
-            raise not_understood(f"the type of {tree.node.fields['name']}")
-        return self.translated(alias)
-
-    def result_of(self, result: FunctionResult) -> Expression:
-        """Return the call of a function, or the parameter that a function stands for."""
-        parameter = self.calls.parameter(result.function)
-        if parameter is not None:
-            return parameter
-        name = result.function.node.fields["name"]
-        call = self.calls.call(result)
-        if not result.function.pickled.surroundings.endswith("[]"):
-            raise not_understood(f"broadcast variables in the Python function {name}")
-        if self.calls.contents.functions[call.function].driver is not None:
-            raise not_understood(f"the concurrent function {name}")
-        handles = self.calls.contents.arguments
-
-        def over_inputs(argument: Argument) -> Expression:
-            if argument.index < 0:
-                return argument
-            return self.translated(Tree.of(handles[argument.index]))
-
-        return with_arguments(call, over_inputs)
-
-    def place(self, tree: Tree) -> tuple[int, int] | None:
-        """Return input and column of an attribute; None for what is none."""
-        known = self.arguments.get(tree.identity) if tree.name == "AttributeReference" else None
-        return None if known is None else divmod(known.index, MOST_COLUMNS)
-
-    def is_event_time(self, number: int, column: int) -> bool:
-        return event_time(self.schemas[self.inputs[number]]) == column
+        self.absent = self.places[identity_of(first)][0]
 
     def _bound(self, tree: Tree, sides: Sides) -> TimeBound | None:
         """Return the window that a condition is about; None for one that is about values only."""
@@ -634,105 +421,6 @@ class _Reader:
                 return edge(one, two) if one[0] != two[0] else None
         return None
 
-    def _described(self, plan: Plan, outputs: int) -> list[tuple[str, list[tuple[int, int]]]]:
-        """Return what each output means, and the inputs' columns that it is made of.
-
-        For a column, under whatever name, this is known without asking the JVM.
-        """
-        names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
-        descriptions = []
-        for index, number in zip(range(outputs), catalyst.output_numbers(plan), strict=True):
-            identity = _identity(number)
-            alias = self.definitions.known_alias(identity)
-            if alias is not None and alias.name == "AttributeReference":
-                identity = self.definitions.named(alias).identity
-            place = self.places.get(identity)
-            if place is not None:
-                descriptions.append((names[identity[0]], [place]))
-            else:
-                output = self._output(Tree.of(catalyst.output(plan, index)))
-                descriptions.append((meaning(output, names | self._names()), self._places(output)))
-        return descriptions
-
-    def _columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
-        """Return for each input the attributes of its columns."""
-        return tuple(map(catalyst.outputs, self.leaves))
-
-    def _outputs(self, plan: Plan) -> tuple[CatalystExpression, ...]:
-        """Return the outputs of a plan in terms of the inputs' columns."""
-        return tuple(self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan))
-
-    def _is_native(self, tree: Tree) -> bool:
-        """Tell whether Spark can decide a condition on results: on joined rows, or on a table's.
-
-        On a single stream it decides before, if at all.
-        """
-        results = map(self.definitions.results.__getitem__, self.definitions.results_in(tree))
-        names = [str(result.function.node.fields["name"]) for result in results]
-        if not all(name.startswith(PARAMETER) for name in names):
-            return False
-        base = self.definitions.tree_over_base(tree)
-        attributes = [a.identity for a in attributes_in(base)]
-        shown = self.definitions.results.keys()
-        if any(one not in self.places and one not in shown for one in attributes):
-            return False
-        inputs = {self.places[one][0] for one in attributes if one in self.places}
-        of_table = any(self.inputs[number] in self.tables for number in inputs)
-        return (
-            (len(inputs) > 1 or of_table)
-            and self.absent not in inputs
-            and catalyst.is_deterministic(base.handle)
-            and not catalyst.holds_subquery(base.handle)
-        )
-
-    def _native(self, tree: Tree) -> CatalystExpression:
-        """Return a condition as a named expression over the inputs' columns."""
-        value = self.definitions.over_base(tree)
-        for attribute in attributes_in(Tree.of(value)):
-            result = self.definitions.results.get(attribute.identity)
-            if result is not None:
-                self.show(attribute, result)
-        return catalyst.named(value, "condition")
-
-    def _output(self, tree: Tree) -> CatalystExpression:
-        value = self.definitions.over_base(self.definitions.named(tree))
-        for attribute in attributes_in(Tree.of(value)):
-            if attribute.identity in self.existences:
-                raise not_understood(
-                    "EXISTS or IN of a table in the SELECT list: join the table, or put it into "
-                    "the WHERE clause"
-                )
-            result = self.definitions.results.get(attribute.identity)
-            if result is not None:
-                self.show(attribute, result)
-        return catalyst.attribute_like(tree.handle, value)
-
-    def show(self, attribute: Tree, result: FunctionResult) -> None:
-        """Take an attribute that an output is made of: it stands for a parameter, or a call."""
-        name = str(result.function.node.fields["name"])
-        if name.startswith(PARAMETER):
-            self.shown.take(attribute, name.removeprefix(PARAMETER))
-            return
-        if self.aggregates:
-            raise not_understood(
-                f"the Python function {name} of what is aggregated: call it in the sink"
-            )
-        expression = with_constants(self.result_of(result), self.constants)
-        self.called.take(attribute, name, expression)
-
-    def _names(self) -> dict[int, str]:
-        """Return what stands in texts for parameters and calls, by the numbers of attributes."""
-        return self.shown.names() | self.called.names()
-
-    def _places(self, output: CatalystExpression) -> list[tuple[int, int]]:
-        """Return the columns that an output is made of."""
-        identities = Tree.of(output).attributes()
-        return [
-            self.places[identity]
-            for identity in identities
-            if identity not in self.shown.attributes and identity not in self.called.attributes
-        ]
-
 
 def _with_derived(derivation: Derivation, template: QueryTemplate) -> QueryTemplate:
     """Return a template with the derived columns that it asks about."""
@@ -742,40 +430,8 @@ def _with_derived(derivation: Derivation, template: QueryTemplate) -> QueryTempl
     return replace(template, derived=derivation.among(asked))
 
 
-def _identity(number: int) -> ExpressionId:
-    """Return the identity of an attribute of this JVM."""
-    return number, catalyst.session_identity()
-
-
 def _within(argument: Argument) -> Expression:
     """Return a column by its number in its input; a parameter as it is."""
     if argument.index < 0:
         return argument
     return Argument(argument.index % MOST_COLUMNS, argument.type)
-
-
-def _name_of(node: str) -> str:
-    return _NODES.get(node, f"{node.upper()}, as Spark calls it: select and join events only")
-
-
-_LIMIT: Final = "LIMIT: results have no end; take so many of them in the sink, or set max_results"
-
-_NODES: Final = {
-    "Aggregate": "an aggregate of aggregates (as PIVOT is), or below a join: write one aggregate a "
-    "query, and aggregate what it puts out in the sink or in a further stream",
-    "GlobalLimit": _LIMIT,
-    "LocalLimit": _LIMIT,
-    "Sort": "ORDER BY: results come as events do; sort them in the sink",
-    "Distinct": "DISTINCT: leave it out, or GROUP BY window(time, '1 hour'), …",
-    "Window": "a window function (OVER): write an aggregate with GROUP BY window(time, …), max_by "
-    "or min_by for the greatest and least, or FOLLOWED BY for the event before or after",
-    "Union": "UNION: add a query for each of its parts",
-    "Generate": "explode: write exists(tags, x -> …) or array_contains(tags, …), or explode in the "
-    "stream's own DataFrame",
-    "LocalRelation": "a condition that is never true",
-    "Expand": "several groupings: add a query for each of them",
-    "Pivot": "PIVOT: write count(*) FILTER (WHERE …) for each value",
-    "Sample": "TABLESAMPLE: write a condition such as crc32(key) % 10 = 0",
-    "Deduplicate": "DISTINCT: leave it out, or GROUP BY window(time, '1 hour'), …",
-}
-"""What nodes of plans are to those who write queries, and what to write instead."""
