@@ -270,6 +270,8 @@ PYTHON = "is_second(lower(message)) AND upper(level) <> 'INFO'"
 REFUSED = {
     "SELECT id FROM events WHERE rand() > 0.5": "not deterministic",
     "SELECT id, now() AS now FROM events": "let the stream have them",
+    "SELECT id, (SELECT max(name) FROM names) AS most FROM events": "join the table",
+    "SELECT id FROM events WHERE level > (SELECT max(name) FROM names)": "join the table",
     "SELECT id FROM events WHERE unix_timestamp() > 3": "let the stream have them",
     "SELECT id FROM events WHERE current_date() > '2026-01-01'": "let the stream have them",
     "SELECT id FROM events WHERE substring(message, CAST(:like AS INT)) = ''": "of q make no query",

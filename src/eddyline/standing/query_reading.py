@@ -92,9 +92,9 @@ class ReadQuery:
 
 
 _NOW: Final = (
-    "the current time and date would be those when the query was added, for all events; let the "
-    "stream have them, as in events.withColumn('now', F.current_timestamp()), which is the time of "
-    "each micro-batch"
+    "the current time, date and user would be those when the query was added, for all events; "
+    "let the stream have them, as in events.withColumn('now', F.current_timestamp()), which is the "
+    "time of each micro-batch"
 )
 
 
@@ -130,6 +130,11 @@ def read_query(
         keep=keep,
     )
     try:
+        if catalyst.has_subquery(plan):
+            raise not_understood(
+                "a subquery that stands for a value: join the table that it is about, or write the "
+                "value into the query"
+            )
         reader.take_inputs(plan)
         nodes = aggregate_in(plan)
         reader.read(plan if nodes is None else nodes.below)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.engine.relation import called, require_answers
-from eddyline.expressions import Call, evaluate, type_of
+from eddyline.expressions import Call, evaluate
 from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import Function, Vector
 from eddyline.standing.engine.failing_event import FailingEvent, failing_event
@@ -77,13 +77,18 @@ class CalledValues:
         templates = self._template_of[queries] if len(self._by_template) else queries[:0]
         for number, members in enumerate(self._by_template):
             own = np.flatnonzero(templates == number)
+            for output in members[0].template.called:
+                kind = returned_type(spark_type(output.type))
+                parts.setdefault(output.column, [pa.nulls(0, kind)])
+                places.setdefault(output.column, np.full(len(queries), -1, np.int64))
+            if not len(own):  # what the others join may lack the columns
+                continue
             scope = self._scope(members, queries[own], own, column)
             for output in members[0].template.called:
                 vector = evaluate(output.expression, scope)
-                before = parts.setdefault(output.column, [])
-                place = places.setdefault(output.column, np.full(len(queries), -1, np.int64))
+                before, place = parts[output.column], places[output.column]
                 place[own] = sum(map(len, before)) + np.arange(len(own))
-                before.append(relabelled(vector.values, returned_type(spark_type(output.type))))
+                before.append(relabelled(vector.values, before[0].type))
                 for row, error in vector.errors.items():
                     event = failing_event([output.expression], scope, row)
                     failed.append(FailedCall(int(own[row]), int(queries[own[row]]), error, event))
@@ -97,14 +102,11 @@ class CalledValues:
         self, members: Sequence[StandingQuery], queries: Integers, own: Integers, column: ColumnOf
     ) -> ResultScope:
         template = members[0].template
-        constants = self._constants.of(members, queries) if len(own) else {}
-        if not len(own):
-            constants = {
-                -1 - number: pa.nulls(0, type_of(expression))
-                for number, expression in enumerate(template.constants)
-            }
         return ResultScope(
-            lambda index: column(template, index), constants, own, self._functions.of(template)
+            lambda index: column(template, index),
+            self._constants.of(members, queries),
+            own,
+            self._functions.of(template),
         )
 
     def _keep_up(self) -> None:

@@ -108,6 +108,19 @@ def test_percentiles(values: list[float | None], cuts: list[int]) -> None:
     assert found == (sorted(some)[max(math.ceil(0.3 * len(some)) - 1, 0)] if some else None)
 
 
+def test_percentiles_of_the_greatest_numbers_as_in_spark() -> None:
+    most = 2**63 - 1
+    assert aggregated("percentile_approx", [most, None], LONG, LONG, [1], 100, 0.5) == most
+    assert aggregated("percentile_approx", [-most - 1], LONG, LONG, [], 100, 0.5) == -most - 1
+    for low, high, wanted in (
+        (-math.inf, 1000.0, math.nan),
+        (0.0, math.inf, math.inf),
+        (175.9, math.nan, math.nan),
+    ):
+        found = aggregated("percentile", [high, low], DOUBLE, DOUBLE, [1], 0, 0.5)
+        assert found == pytest.approx(wanted, nan_ok=True)
+
+
 @given(st.lists(st.tuples(whole, fractions), min_size=1), Cuts)
 def test_values_of_chosen_rows(rows: list[tuple[Any, Any]], cuts: list[int]) -> None:
     values = [{"value": value, "by": by} for value, by in rows]

@@ -24,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 
 _FIELDS: Final = ("value", "count")
 
+_GREATEST: Final = np.iinfo(np.int64).max
+
 
 def bags_of_one(values: pa.Array) -> pa.ListArray:
     """Return for each value the bag that has it alone, the empty one for NULL."""
@@ -85,7 +87,7 @@ def percentiles(bags: pa.ListArray, shares: Sequence[float], *, falling: bool) -
         low, high = np.floor(place), np.ceil(place)
         one, other = ordered.at(low.astype(np.int64)), ordered.at(high.astype(np.int64))
         with np.errstate(invalid="ignore"):
-            between = (high - place) * one + (place - low) * other
+            between = one + (other - one) * (place - low)  # NaN from -Infinity on, as in Spark
         columns.append(np.where((low == high) | (one == other), one, between))
     return _as_lists(columns, pa.float64(), ordered.sizes > 0)
 
@@ -154,7 +156,9 @@ def _in_type(numbers: Floats, kind: pa.DataType) -> pa.Array:
             [decimal.Decimal(repr(n)).quantize(unit, context=context) for n in numbers.tolist()],
             kind,
         )
-    whole = pa.array(numbers.astype(np.int64))
+    # A double is at most 2 to the 63rd for a number of 64 bits, which Java makes the greatest one.
+    fits = numbers < 2.0**63
+    whole = pa.array(np.where(fits, np.where(fits, numbers, 0).astype(np.int64), _GREATEST))
     return whole.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else whole.cast(kind)
 
 
