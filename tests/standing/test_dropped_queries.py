@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from eddyline.standing.standing_queries import StandingQueries
@@ -57,6 +58,8 @@ def test_a_job_whose_queries_all_go_and_that_gets_others(
     with StandingQueries(spark, streams=streams, state=state) as queries:
         queries.add(JOIN.format(10), name="first")
         queries.start(sink, processingTime="0 seconds")
+        with pytest.raises(RuntimeError, match="run already"):
+            queries.start(sink)
         until(lambda: ran(1, 400), queries)
         assert queries.stems().agg({"rows": "sum"}).collect()[0][0] > 0
         queries.drop("first")

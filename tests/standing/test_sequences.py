@@ -180,6 +180,8 @@ def test_sequences_are_those_of_a_batch(spark: SparkSession, tmp_path: Path) -> 
 
 
 REFUSED = {
+    "FROM logins a NOT FOLLOWED BY logins b ON a.user = b.user AND both(a.ip, b.ip) "
+    "WITHIN 1 HOUR": "call it with columns of one stream",
     "FROM logins a FOLLOWED BY logins b ON a.user = b.user": "WITHIN 10 MINUTES, or the last one",
     "FROM logins a FOLLOWED BY clicks b ON a.user = b.user WITHIN 1 HOUR": "withWatermark",
     "FROM logins a FOLLOWED BY users b ON a.user = b.user WITHIN 1 HOUR": "users is no stream",
@@ -234,6 +236,7 @@ def test_templates_errors_and_what_is_refused(spark: SparkSession, tmp_path: Pat
         tables={"users": users},
         state=tmp_path / "state",
     ) as queries:
+        spark.udf.register("both", lambda one, other: one == other, "boolean")
         for sql, why in REFUSED.items():
             with pytest.raises(NotShareableError, match=why):
                 queries.add(f"SELECT a.user {sql}", name="refused")

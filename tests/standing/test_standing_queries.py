@@ -80,6 +80,8 @@ def test_selections(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
         for name, sql in SELECTIONS.items():
             queries.add(sql, name=name)
         run_all(queries, sink)
+        trades.give(events(3, 200, 180))
+        run_all(queries, sink)  # again, as the jobs have ended by themselves
     assert sink.answers() == expected(spark, {"trades": trades.rows()}, SELECTIONS)
 
 

@@ -354,7 +354,10 @@ class AggregateReader:
         expression = self._rows.translated(tree)
         for node in expression.walk():
             if isinstance(node, Call):
-                raise not_understood("a Python function in an aggregate or a group")
+                raise not_understood(
+                    "a Python function in an aggregate or a group: make what it returns a column "
+                    "of the stream's own DataFrame"
+                )
             if isinstance(node, Argument) and node.index < 0:
                 raise not_understood("a parameter in an aggregate or a group")
         return expression

@@ -26,6 +26,9 @@ from eddyline.standing.written_parameters import ParameterInsideError
 
 _SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 
+_IN_ON: Final = "PYTHON_UDF_IN_ON_CLAUSE"
+"""What Spark refuses, and advises to write a CROSS JOIN for, which stands no better."""
+
 
 class Analysis:
     """Understands queries over streams, in a copy of the session; any thread may ask it."""
@@ -90,7 +93,15 @@ class Analysis:
                 self._schemas,
                 {f"{PARAMETER}{name}": kind for name, kind in types.items()},
             )
-            return self._read(fresh, sql, called, types, keep)
+            try:
+                return self._read(fresh, sql, called, types, keep)
+            except AnalysisException as error:
+                if _IN_ON not in str(error):
+                    raise
+                raise NotShareableError(
+                    "cannot stand: a Python function of several streams in what must not be there, "
+                    f"or must: call it with columns of one stream: {sql}"
+                ) from error
 
     def rows_of_table(self, name: str) -> Plan:
         """Return the rows of a table as a plan, which are the same whenever they are asked for."""

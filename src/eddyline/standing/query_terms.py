@@ -97,8 +97,12 @@ class QueryTerms(QueryInputs):
         text = ", ".join(shown_name(catalyst.pretty(handle)) for handle in handles)
         expression = self.derivation.derived(Tree.of(struct), f"({text})")
         if expression is None:
-            refusals = self.derivation.refusals or ["a Python function in an aggregate"]
-            raise not_understood(refusals[0])
+            raise not_understood(
+                self.derivation.refusals[0]
+                if self.derivation.refusals
+                else "a Python function in an aggregate: make what it returns a column of the "
+                "stream's own DataFrame"
+            )
         return expression
 
     def _leaf(self, tree: Tree) -> Expression | None:

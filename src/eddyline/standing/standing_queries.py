@@ -336,7 +336,8 @@ class StandingQueries:
         The sink is a function of a DataFrame and a :class:`~eddyline.standing.sinks.Batch`, or a
         path, under which Parquet files are written for each micro-batch; with ``by_query`` in a
         directory for each query. ``trigger`` is as in ``DataStreamWriter.trigger``:
-        ``processingTime="1 second"``, ``availableNow=True``.
+        ``processingTime="1 second"``, ``availableNow=True``. Where these have ended by themselves
+        they may be started again.
         """
         with self._starting:
             self._registry.require_open()
@@ -345,6 +346,8 @@ class StandingQueries:
                     "a job of the standing queries has failed: stop() them, and make them anew to "
                     "go on from where they were"
                 )
+            if self._sink is not None and self._have_ended():
+                self._halt()
             if self._sink is not None:
                 raise RuntimeError("the standing queries run already")
             if unknown := trigger.keys() - _TRIGGERS:
@@ -381,6 +384,11 @@ class StandingQueries:
 
     def _has_failed(self) -> bool:
         return any(job.query.exception() is not None for job in self._jobs.values())
+
+    def _have_ended(self) -> bool:
+        return self._ends_by_itself and all(
+            job.await_termination(_GLANCE) for job in self._jobs.values()
+        )
 
     @property
     def _ends_by_itself(self) -> bool:
