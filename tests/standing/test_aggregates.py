@@ -316,7 +316,7 @@ def test_days_are_those_of_windows_in_utc_alone(
         ("SELECT symbol FROM trades ORDER BY symbol", "sort them in the sink"),
         (
             "SELECT symbol FROM trades WHERE volume > (SELECT max(volume) FROM quotes)",
-            "a table that",
+            "join the table that",
         ),
         ("SELECT count(*) FROM trades GROUP BY session_window(time, '1 minute')", "session"),
         (

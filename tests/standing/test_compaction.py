@@ -9,7 +9,7 @@ import pickle
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from eddyline.errors import StateError
-from eddyline.standing.derivation import DerivedColumns
+from eddyline.standing.derivation import DerivedColumns, DerivedPart, DerivedSource
 from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.changes import Added
@@ -391,7 +391,7 @@ def test_the_numbers_of_derived_columns_are_not_given_again(tmp_path: Path) -> N
     columns = DerivedColumns(schemas)
     queries = registry.running()
     columns.take((query.template for query in queries), registry.next_columns())
-    source: Any = None
+    source = DerivedSource(cast("Any", None), (), DerivedPart.VALUE, "key")
     numbers = [
         columns.column("events", key, '"string"', "lower(text)", source).number
         for key in ("key 5", "key 7", "key 9", "key 9")
