@@ -11,6 +11,8 @@ of them, too. The flag ``i`` is about ASCII, where RE2 folds ``K`` with the Kelv
 become classes. Whether a text has a match does not depend on greed, so lazy is greedy here. Java
 ends a loop at an iteration that took nothing, which shows where it has an anchor in it: such are
 left out.
+
+Over 500 lines: one grammar, read once, from which both the pattern of RE2 and the literals come.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A string in Spark may hold any bytes. Comparisons, keys, prefixes and the like go by these. Where
 Spark needs characters, for LIKE or for rows that it pickles, it takes Java's text of them, in
 which U+FFFD stands for what is malformed.
+
+Over 500 lines: a test of a text and its pattern are evaluated, shown, and searched for by the same
+rules of escapes, case and malformed bytes.
 """
 
 from __future__ import annotations

@@ -220,11 +220,6 @@ class Derivation:
     def _derived(self, base: Tree, text: str = "") -> Expression:
         attributes = {attribute.identity: attribute for attribute in attributes_in(base)}
         handle, shown = base.handle, text or shown_name(catalyst.pretty(base.handle))
-        if catalyst.holds_subquery(handle):
-            raise NotTranslatedError(
-                "a subquery that is a value, as in x > (SELECT max(y) FROM …): join a table that "
-                "has the value, or write the value; of events, add an aggregate of its own"
-            )
         if not attributes or not attributes.keys() <= self.plan.places.keys():
             raise NotTranslatedError(f"{shown} is about no column of a stream")
         placed = {identity: self.plan.places[identity] for identity in attributes}
@@ -236,7 +231,7 @@ class Derivation:
             raise NotTranslatedError(f"{shown} is about a table: make it a column of {stream}")
         if not can_travel(kind):
             raise NotTranslatedError(f"{shown} of type {kind.strip(chr(34))}")
-        if not catalyst.is_deterministic(handle) or catalyst.holds_subquery(handle):
+        if not catalyst.is_deterministic(handle):
             raise NotTranslatedError(f"{shown} is not the same for the same event")
         of_stream = tuple((attributes[i].handle, column) for i, (_, column) in placed.items())
         columns = {identity[0]: str(column) for identity, (_, column) in placed.items()}

@@ -90,7 +90,7 @@ class TableSide:
                 f"{catalyst.pretty(tree.handle)} inside of EXISTS or IN may raise an error: write "
                 "it with try_cast, try_divide or the like"
             )
-        if catalyst.holds_subquery(tree.handle) or not catalyst.is_deterministic(tree.handle):
+        if not catalyst.is_deterministic(tree.handle):
             raise not_understood(f"{catalyst.pretty(tree.handle)} inside of EXISTS or IN: {_READY}")
         return f"{canonical(tree.node, self.names)} {unsaid(tree)}"
 

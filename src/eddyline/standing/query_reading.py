@@ -133,7 +133,7 @@ def read_query(
         if catalyst.has_subquery(plan):
             raise not_understood(
                 "a subquery that stands for a value: join the table that it is about, or write the "
-                "value into the query"
+                "value into the query; of events, add an aggregate of its own"
             )
         reader.take_inputs(plan)
         nodes = aggregate_in(plan)

@@ -159,7 +159,6 @@ class QueryTerms(QueryInputs):
             (len(inputs) > 1 or of_table)
             and self.absent not in inputs
             and catalyst.is_deterministic(base.handle)
-            and not catalyst.holds_subquery(base.handle)
         )
 
     def _native(self, tree: Tree) -> CatalystExpression:

@@ -1,6 +1,6 @@
 """Standing queries: any number of continuous queries in one Spark streaming job.
 
-Over 550 lines, as it is the public face: a method for each verb, most of it what users read of it.
+Over 600 lines, as it is the public face: a method for each verb, most of it what users read of it.
 """
 
 from __future__ import annotations

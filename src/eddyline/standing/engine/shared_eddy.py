@@ -3,7 +3,7 @@
 The plan CAR of Krishnamurthy, Franklin, Jacobson and Hellerstein (2004, Section 6.3). Methods with
 an underscore are where the paper's other plans differ (``bench/sharing/planned_eddy.py``).
 
-Over 400 lines: rows that come, queries that come, and queries that look back are one state.
+Over 500 lines: rows that come, queries that come, and queries that look back are one state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The engine of one cell: rows of all streams in, results of the queries out.
 
-Over 450 lines: what is stored, which queries came when and what they have looked back at are one
+Over 500 lines: what is stored, which queries came when and what they have looked back at are one
 state.
 """
 
