@@ -73,13 +73,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_views_are_left() -> Iterator[None]:
-    """Drop the temporary views that a file's tests made: the next file's may not rest on them."""
+def each_file_begins_alike() -> Iterator[None]:
+    """Undo what a file's tests leave of Spark: its views, and a session of their own as active.
+
+    Catalyst writes instants in the time zone of the active session, whatever frame they are in.
+    """
     yield
-    if session := SparkSession.getActiveSession():
-        for table in session.sql("SHOW TABLES").collect():
-            if table["isTemporary"]:
-                session.catalog.dropTempView(table["tableName"])
+    if SparkSession.getActiveSession() is None:
+        return
+    session = SparkSession.builder.getOrCreate()
+    session.createDataFrame([], "id int")  # makes it the active one
+    for table in session.sql("SHOW TABLES").collect():
+        if table["isTemporary"]:
+            session.catalog.dropTempView(table["tableName"])
 
 
 @pytest.fixture(scope="session")
