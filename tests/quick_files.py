@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from eddyline.quirks.pyspark_at_hand import MINOR
+from eddyline.quirks.checkpoint_files import RENAMED
 
 FILES: Final = """
 package tests;
@@ -59,11 +59,7 @@ public class QuickFiles extends LocalFileSystem {
 }
 """
 
-CHECKPOINTS: Final = {
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming."
-    + ("checkpointing." if MINOR >= (4, 1) else "")
-    + "FileSystemBasedCheckpointFileManager"
-}
+CHECKPOINTS: Final = {"spark.sql.streaming.checkpointFileManagerClass": RENAMED}
 """Checkpoints by the file system that is here, where the other way asks ``readlink``."""
 
 KEPT: Final = (

@@ -53,6 +53,7 @@ from eddyline.catalyst.handles import (
     CatalystExpression,
     Plan,
 )
+from eddyline.catalyst.local_files import write_local_files_directly
 from eddyline.catalyst.metrics_source import ShownCounters, show_counters
 from eddyline.catalyst.new_expressions import (
     aliased,
@@ -399,5 +400,6 @@ __all__ = [
     "with_children",
     "with_operands",
     "with_subqueries",
+    "write_local_files_directly",
     "written_out",
 ]

@@ -40,7 +40,7 @@ def knows_file_system(scheme: str) -> bool:
     """Whether Spark has a file system for URLs that begin like this; OSError where none runs."""
     with _as_os_errors():
         try:
-            static(_HADOOP + "FileSystem", "getFileSystemClass")(scheme, _settings())
+            static(_HADOOP + "FileSystem", "getFileSystemClass")(scheme, settings_of_hadoop())
         except Py4JJavaError as error:
             if _kind(error) == _HADOOP + "UnsupportedFileSystemException":
                 return False
@@ -97,7 +97,7 @@ class HadoopFolder:
 
     def _system(self) -> Any:  # noqa: ANN401  # Py4J has no types
         """Return the file system; Hadoop keeps it, and closes it when the JVM ends."""
-        return self._path().getFileSystem(_settings())
+        return self._path().getFileSystem(settings_of_hadoop())
 
 
 def _local(file: Path) -> Any:  # noqa: ANN401  # Py4J has no types
@@ -105,7 +105,8 @@ def _local(file: Path) -> Any:  # noqa: ANN401  # Py4J has no types
     return java_class(_HADOOP + "Path")(f"file:///{file.absolute().as_posix().lstrip('/')}")
 
 
-def _settings() -> Any:  # noqa: ANN401  # Py4J has no types
+def settings_of_hadoop() -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the settings of Hadoop in the driver; OSError where Spark has stopped."""
     context = SparkContext._active_spark_context
     java = None if context is None else context._jsc
     if java is None:

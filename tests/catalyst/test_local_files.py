@@ -1,0 +1,50 @@
+"""Files of this machine are written without processes, and are as Hadoop's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests import fresh_process
+
+CODE = """
+import os, stat
+import eddyline
+from eddyline import catalyst
+
+folder = {folder!r}
+spark = eddyline.session("files", master="local[1]", config={{"spark.ui.enabled": "false"}})
+rows = spark.range(1000)
+rows.write.parquet(folder + "/usual")
+print(catalyst.write_local_files_directly(), catalyst.write_local_files_directly())
+rows.write.parquet(folder + "/ours")
+rows.limit(7).write.mode("overwrite").parquet(folder + "/usual")
+jvm = spark._jvm
+system = jvm.org.apache.hadoop.fs.FileSystem.get(
+    jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration()
+)
+print(system.getClass().getName())
+file = jvm.org.apache.hadoop.fs.Path(folder + "/ours/_SUCCESS")
+kind = jvm.org.apache.hadoop.fs.permission.FsPermission
+for mode in ("640", "1755"):
+    system.setPermission(file, kind(mode))
+    print(oct(stat.S_IMODE(os.stat(folder + "/ours/_SUCCESS").st_mode)))
+usual, ours = (
+    {{oct(os.stat(os.path.join(folder, name, f)).st_mode) for f in os.listdir(folder + "/" + name)
+      if f.startswith("part")}}
+    for name in ("usual", "ours")
+)
+print(usual == ours, spark.read.parquet(folder + "/ours").count())
+print(spark.read.parquet(folder + "/usual").count())
+"""
+
+
+def test_local_files_are_written_by_the_jvm_itself(tmp_path: Path) -> None:
+    found = fresh_process.printed_lines(CODE.format(folder=str(tmp_path)), seconds=120)
+    assert found[-6:] == [
+        "True True",
+        "eddyline.catalyst.LocalFiles",
+        "0o640",
+        "0o1755",
+        "True 1000",
+        "7",
+    ]
