@@ -7,9 +7,10 @@ from pathlib import Path
 from tests import fresh_process
 
 CODE = """
-import os, stat
+import os, stat, time
 import eddyline
 from eddyline import catalyst
+from eddyline.standing.stream_settings import stream_settings
 
 folder = {folder!r}
 spark = eddyline.session("files", master="local[1]", config={{"spark.ui.enabled": "false"}})
@@ -35,16 +36,31 @@ usual, ours = (
 )
 print(usual == ours, spark.read.parquet(folder + "/ours").count())
 print(spark.read.parquet(folder + "/usual").count())
+manager = "spark.sql.streaming.checkpointFileManagerClass"
+with stream_settings(spark, 2):
+    written = spark.conf.get(manager)
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
+    writer = rows.writeStream.foreachBatch(lambda rows, number: None)
+    query = writer.option("checkpointLocation", folder + "/checkpoint").start()
+while not os.path.exists(folder + "/checkpoint/commits/1"):
+    time.sleep(0.05)
+query.stop()
+print(written.rpartition(".")[2], spark.conf.get(manager, None))
+spark.conf.set(manager, "somebody's own")
+with stream_settings(spark, 2):
+    print(spark.conf.get(manager))
 """
 
 
 def test_local_files_are_written_by_the_jvm_itself(tmp_path: Path) -> None:
     found = fresh_process.printed_lines(CODE.format(folder=str(tmp_path)), seconds=120)
-    assert found[-6:] == [
+    assert found[-8:] == [
         "True True",
         "eddyline.catalyst.LocalFiles",
         "0o640",
         "0o1755",
         "True 1000",
         "7",
+        "FileSystemBasedCheckpointFileManager None",
+        "somebody's own",
     ]
