@@ -204,7 +204,7 @@ REFUSED = {
     ),
     "FROM logins a WHERE a.user = 'x' OR a.user IN (SELECT b.user FROM logins b "
     "WHERE b.time = a.time)": "a query for each side of OR",
-    "FROM logins a LEFT JOIN logins b ON a.user = b.user AND b.time = a.time": "NOT EXISTS",
+    "FROM logins a LEFT JOIN logins b ON a.user = b.user AND b.time > a.time": "for ever",
     "FROM logins a LEFT ANTI JOIN logins b ON a.user = b.user AND b.time > a.time": "for ever",
     "FROM logins a LEFT ANTI JOIN logins b ON a.user = b.user AND b.time = a.time "
     "LEFT ANTI JOIN logins c ON a.user = c.user AND c.time = a.time": "more than one thing",

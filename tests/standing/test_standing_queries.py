@@ -501,7 +501,7 @@ BAD = {
     "SELECT t.price FROM trades t, quotes q": (NotShareableError, "by an equality, as in"),
     "SELECT t.price FROM trades t LEFT JOIN quotes q ON t.symbol = q.symbol": (
         NotShareableError,
-        "LEFT JOIN: write JOIN",
+        "stored for ever",
     ),
     "SELECT symbol FROM trades WHERE price > :least": (NotShareableError, "parameter least"),
 }

@@ -95,6 +95,13 @@ class Analyst:
         read_ahead(plan)
         return AnalyzedQuery(plan, schema, asks_for_now)
 
+    def optimized_again(self, plan: Plan) -> Plan:
+        """Return what the optimizer makes of a plan that was made of parts of an optimized one."""
+        plan.java.setAnalyzed()
+        again = Plan(self._copy.sessionState().optimizer().execute(plan.java))
+        read_ahead(again)
+        return again
+
     def _with_marks(self, execution: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         """Return a plan whose aggregates of distinct values stay the single ones that they are.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
+    in_python,
+    instance_of,
     java_class,
     jvm,
     new_identity,
@@ -37,6 +39,21 @@ def in_terms_of(
     renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
     for part, other in meant:
         renewed = renewed.updated(part.java, other.java)
+    return CatalystExpression(expression.java.transformUp(renewed))  # a map is a partial function
+
+
+def with_attributes(
+    expression: CatalystExpression, others: Mapping[int, CatalystExpression]
+) -> CatalystExpression:
+    """Return an expression with other attributes, by the numbers of its own.
+
+    Whatever it says of these beside, such as whether they may be NULL.
+    """
+    renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
+    for leaf in in_python(expression.java.collectLeaves()):
+        if instance_of(leaf, EXPRESSIONS + "AttributeReference"):
+            other = others.get(int(leaf.exprId().id()))
+            renewed = renewed if other is None else renewed.updated(leaf, other.java)
     return CatalystExpression(expression.java.transformUp(renewed))  # a map is a partial function
 
 
@@ -81,6 +98,12 @@ def literal_true() -> CatalystExpression:
 def literal_false() -> CatalystExpression:
     """Return the constant FALSE."""
     return CatalystExpression(_literal_in(id(jvm()), "FalseLiteral"))
+
+
+def no_value_like(attribute: CatalystExpression) -> CatalystExpression:
+    """Return a NULL under the name, the identity and the type of an attribute."""
+    make = static(EXPRESSIONS + "Literal", "create")
+    return attribute_like(attribute, CatalystExpression(make(None, attribute.java.dataType())))
 
 
 @functools.cache

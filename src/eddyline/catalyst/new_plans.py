@@ -112,11 +112,23 @@ def distinct(child: Plan) -> Plan:
     return Plan(java_class(LOGICAL + "Distinct")(child.java))
 
 
-def inner_join(join: Plan, left: Plan, right: Plan) -> Plan:
-    """Return an inner ``Join`` with the condition of another join."""
-    kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")("inner")
+def joined_as(
+    kind: str, join: Plan, left: Plan, right: Plan, condition: CatalystExpression | None = None
+) -> Plan:
+    """Return a ``Join`` of another kind, as ``"inner"`` or ``"leftanti"``, of other plans.
+
+    It has the condition of the given one unless there is another ``condition``.
+    """
+    of_kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")(kind)
+    given = join.java.condition()
+    asked = given if condition is None else java_class("scala.Some")(condition.java)
     make = java_class(LOGICAL + "Join")
-    return Plan(make(left.java, right.java, kind, join.java.condition(), join.java.hint()))
+    return Plan(make(left.java, right.java, of_kind, asked, join.java.hint()))
+
+
+def leaf_under_new_names(leaf: Plan) -> Plan:
+    """Return the same leaf of a plan, whose columns have identities that no others have."""
+    return Plan(leaf.java.newInstance())
 
 
 def inner_join_of(left: Plan, right: Plan, condition: CatalystExpression) -> Plan:

@@ -351,6 +351,11 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     return CatalystExpression(given.get()) if given.isDefined() else None
 
 
+def is_empty(leaf: Plan) -> bool:
+    """Whether a leaf is a ``LocalRelation`` without rows: what the optimizer leaves of nothing."""
+    return class_name(leaf).endswith(".LocalRelation") and bool(leaf.java.data().isEmpty())
+
+
 def same_rows(one: Plan, other: Plan) -> bool:
     """Whether two plans are the same but for the identities of their columns."""
     return bool(one.java.sameResult(other.java))

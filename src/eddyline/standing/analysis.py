@@ -30,6 +30,11 @@ _IN_ON: Final = "PYTHON_UDF_IN_ON_CLAUSE"
 """What Spark refuses, and advises to write a CROSS JOIN for, which stands no better."""
 
 
+_READ_OTHERWISE: Final = (
+    "{} is read otherwise than it was as it was added: drop it and add it again"
+)
+
+
 class Analysis:
     """Understands queries over streams, in a copy of the session; any thread may ask it."""
 
@@ -62,9 +67,10 @@ class Analysis:
         sql: str,
         parameters: Mapping[str, DataType] | None = None,
         keep: int | None = None,
-    ) -> ReadQuery:
-        """Read a query, whose parameters have these types; ``keep`` is a template's.
+    ) -> tuple[ReadQuery, ...]:
+        """Read the branches of a query; ``keep`` is a template's.
 
+        Its ``parameters`` have these types.
         Raises PySpark's ``ParseException`` and ``AnalysisException``, and NotShareableError.
         """
         types = dict(parameters or {})
@@ -130,10 +136,7 @@ class Analysis:
         again = self.read_again(template).template.derived
         # The text by which it is known may have become another one with a new version of Spark.
         if [own.type for own in again] != [own.type for own in template.derived]:
-            raise StateError(
-                f"{template.sql} is read otherwise than it was as it was added: drop it and add it "
-                "again"
-            )
+            raise StateError(_READ_OTHERWISE.format(template.sql))
         with self._asking:
             by_key = {new.key: new for new in again}
             for own, new in zip(template.derived, again, strict=True):
@@ -144,7 +147,10 @@ class Analysis:
     def read_again(self, template: QueryTemplate) -> ReadQuery:
         """Read the query of a template that was read before, be it in another session."""
         parameters = {name: spark_type(kind) for name, kind in template.parameters}
-        return self.read(template.written or template.sql, parameters, template.keep)
+        branches = self.read(template.written or template.sql, parameters, template.keep)
+        if len(branches) <= template.branch:
+            raise StateError(_READ_OTHERWISE.format(template.sql))
+        return branches[template.branch]
 
     def _read(
         self,
@@ -153,7 +159,7 @@ class Analysis:
         called: str,
         types: Mapping[str, DataType],
         keep: int | None,
-    ) -> ReadQuery:
+    ) -> tuple[ReadQuery, ...]:
         return read_query(
             analyst,
             called,

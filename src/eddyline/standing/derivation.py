@@ -194,7 +194,8 @@ class Derivation:
         stream = self.plan.inputs[number]
         if len(inputs) > 1 or stream in self.plan.tables:
             raise not_understood(
-                f"{where} is about several streams, or a table: take columns of one stream"
+                f"{where} is about several streams, or a table: take columns of one stream, or "
+                "give tables that belong together in tables= as one"
             )
         columns = {identity[0]: f"e.{column}" for identity, (_, column) in placed.items()}
         side.names |= columns

@@ -1,5 +1,7 @@
 """Whether a row of tables fits an event: IN, EXISTS and their opposites, with tables alone inside.
 
+And the rows of an outer join with tables that meet none of theirs.
+
 Spark makes semi and anti joins of them. Here they are a derived column of the stream, TRUE or
 FALSE, that Spark computes with a join of its own: see
 ``docs/decisions/0083-rows-of-tables-that-exist.md``.
@@ -78,7 +80,7 @@ class TableSide:
             self.functions |= {str(function.node.fields["name"]) for function in link.functions}
             return below
         if link is None or not deterministic:
-            raise not_understood(f"{name} inside of EXISTS or IN: {_READY}")
+            raise not_understood(f"{name} inside of EXISTS, IN or an outer join: {_READY}")
         if isinstance(link, FilterLink):
             return f"{name}({below} WHERE {[self.said(c) for c in link.conjuncts]})"
         return f"{name}({below}: {[self._item(item) for item in link.items]})"
@@ -87,11 +89,13 @@ class TableSide:
         """Return the text of an expression."""
         if may_throw(tree):
             raise not_understood(
-                f"{catalyst.pretty(tree.handle)} inside of EXISTS or IN may raise an error: write "
-                "it with try_cast, try_divide or the like"
+                f"{catalyst.pretty(tree.handle)} inside of EXISTS, IN or an outer join may raise "
+                "an error: write it with try_cast, try_divide or the like"
             )
         if not catalyst.is_deterministic(tree.handle):
-            raise not_understood(f"{catalyst.pretty(tree.handle)} inside of EXISTS or IN: {_READY}")
+            raise not_understood(
+                f"{catalyst.pretty(tree.handle)} inside of EXISTS, IN or an outer join: {_READY}"
+            )
         return f"{canonical(tree.node, self.names)} {unsaid(tree)}"
 
     def _item(self, item: Tree) -> str:

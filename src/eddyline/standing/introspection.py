@@ -197,14 +197,16 @@ class Introspection:
     def queries(
         self, running: Sequence[StandingQuery], paused: Sequence[tuple[StandingQuery, str]]
     ) -> pa.Table:
-        """Return a row for each query.
+        """Return a row for each query, whatever branches it has.
 
         ``rows_in`` are the rows that it could see, ``seconds`` the mean time of a batch with
         results of it, NULL where there was none.
         """
         with self._noting:
-            rows = [self._query(query, "running", None) for query in running]
-            rows += [self._query(query, "paused", reason or None) for query, reason in paused]
+            rows = self._rows(running, "running", [None] * len(running))
+            rows += self._rows(
+                [query for query, _ in paused], "paused", [reason or None for _, reason in paused]
+            )
         return pa.Table.from_pylist(rows, QUERIES)
 
     def batches(self) -> pa.Table:
@@ -241,28 +243,50 @@ class Introspection:
             ]
         return pa.Table.from_pylist(rows, OPERATORS)
 
-    def _query(self, query: StandingQuery, state: str, reason: str | None) -> Mapping[str, object]:
-        job = job_of(query.template).name
-        totals = self._totals.get(job, _JobTotals())
-        before = totals.joined.get(query.number, totals.rows_in)
-        times = totals.with_results[query.number]
+    def _rows(
+        self, queries: Sequence[StandingQuery], state: str, reasons: Sequence[str | None]
+    ) -> list[Mapping[str, object]]:
+        branches: dict[str, list[StandingQuery]] = {}
+        told: dict[str, str | None] = {}
+        for query, reason in zip(queries, reasons, strict=True):
+            branches.setdefault(query.name, []).append(query)
+            told.setdefault(query.name, reason)
+        return [
+            {"name": name, "state": state, "reason": told[name]} | self._query(own)
+            for name, own in branches.items()
+        ]
+
+    def _query(self, branches: Sequence[StandingQuery]) -> dict[str, object]:
+        """Return what a query has done, in all its branches."""
+        by_job: dict[str, list[StandingQuery]] = {}
+        for branch in branches:
+            by_job.setdefault(job_of(branch.template).name, []).append(branch)
+        rows_in, results, times, seconds = 0, 0, 0, 0.0
+        for job, own in by_job.items():
+            totals = self._totals.get(job, _JobTotals())
+            before = totals.joined.get(own[0].number, totals.rows_in)
+            rows_in += totals.rows_in - before
+            results += sum(totals.results[branch.number] for branch in own)
+            times += sum(totals.with_results[branch.number] for branch in own)
+            seconds += sum(totals.seconds.get(branch.number, 0.0) for branch in own)
+        query = branches[0]
         parameters = query.group.parameters
         values = {
             name: parameters[name][query.position].as_py() for name in parameters.column_names
         }
+        derived = [column for branch in branches for column in branch.template.derived]
+        backfills = [self._backfill_of(branch) for branch in branches]
+        keeps = [branch.template.keep for branch in branches]
         return {
-            "name": query.name,
-            "state": state,
-            "reason": reason,
-            "job": job,
+            "job": ", ".join(by_job),
             "sql": query.template.sql,
-            "derived": [column.text for column in query.template.derived if not column.is_event],
-            "keep": keep_text(query.template.keep),
-            "backfill": self._backfill_of(query),
+            "derived": list(dict.fromkeys(c.text for c in derived if not c.is_event)),
+            "keep": keep_text(next((keep for keep in keeps if keep is not None), None)),
+            "backfill": "; ".join(dict.fromkeys(filter(None, backfills))) or None,
             "parameters": json.dumps(values, default=str) if values else None,
-            "rows_in": totals.rows_in - before,
-            "results": totals.results[query.number],
-            "seconds": totals.seconds[query.number] / times if times else None,
+            "rows_in": rows_in,
+            "results": results,
+            "seconds": seconds / times if times else None,
         }
 
 

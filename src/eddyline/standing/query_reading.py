@@ -31,6 +31,7 @@ from eddyline.standing.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
+from eddyline.standing.branches import branches_of
 from eddyline.standing.derivation import Derivation, DerivedColumns
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
@@ -38,7 +39,7 @@ from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, 
 from eddyline.standing.existences import ANTI, EXISTENCE, SEMI
 from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_inputs import identity_of
-from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.query_template import QueryTemplate, streams_of
 from eddyline.standing.query_terms import QueryTerms
 from eddyline.standing.refused_plans import OTHER_JOINS, name_of_node, why_not_joined
 from eddyline.standing.time_bounds import (
@@ -109,46 +110,79 @@ def read_query(
     *,
     shown: str,
     keep: int | None,
-) -> ReadQuery:
+) -> tuple[ReadQuery, ...]:
     """Analyze a query over streams and tables, and read what it selects, joins and puts out.
 
     In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
     user wrote it, and ``keep`` what the query has beside. What Spark has to compute goes into
-    ``derived``. Raises PySpark's own errors for what is no valid query, and NotShareableError for
+    ``derived``. Gives the query's branches: one, where it has no UNION ALL and no outer join.
+    Raises PySpark's own errors for what is no valid query, and NotShareableError for
     a valid one that cannot stand.
     """
     plan, schema, asks_for_now = analyst.optimized(sql)
     if asks_for_now:
         raise NotShareableError(f"{_NOW}: {shown}")
-    reader = _Reader(
-        analyst=analyst,
-        schemas=schemas,
-        settings=settings,
-        tables=frozenset(tables),
-        parameters=parameters,
-        derived=derived,
-        keep=keep,
-    )
+
+    def reader() -> _Reader:
+        return _Reader(
+            analyst=analyst,
+            schemas=schemas,
+            settings=settings,
+            tables=frozenset(tables),
+            parameters=parameters,
+            derived=derived,
+            keep=keep,
+        )
+
     try:
         if catalyst.has_subquery(plan):
             raise not_understood(
                 "a subquery that stands for a value: join the table that it is about, or write the "
                 "value into the query; of events, add an aggregate of its own"
             )
+        branches = branches_of(analyst, plan, tables)
+    except DeclinedError as declined:
+        raise _refusal(declined, shown) from declined
+    queries = [
+        _read_branch(reader(), branch, schema, shown, number)
+        for number, branch in enumerate(branches)
+    ]
+    if keep is not None and any(_stores_rows(query) for query in queries):
+        queries = [query if _stores_rows(query) else _without_keep(query) for query in queries]
+    return tuple(queries)
+
+
+def _stores_rows(query: ReadQuery) -> bool:
+    return len(streams_of(query.template)) > 1
+
+
+def _without_keep(query: ReadQuery) -> ReadQuery:
+    """Return a branch that stores no rows, beside one that does."""
+    return replace(query, template=replace(query.template, keep=None))
+
+
+def _read_branch(
+    reader: _Reader, plan: Plan, schema: types.StructType, shown: str, number: int
+) -> ReadQuery:
+    try:
         reader.take_inputs(plan)
         nodes = aggregate_in(plan)
         reader.read(plan if nodes is None else nodes.below)
         used = frozenset(reader.inputs) & reader.tables
         if len(used) == len(set(reader.inputs)):
             raise not_understood("a query that reads no stream")
-        return reader.result(shown, plan, nodes, schema, used)
+        return reader.result(shown, plan, nodes, schema, used, number)
     except DeclinedError as declined:
-        left = declined.left_to_spark()
-        message = f"cannot stand: {left.detail or left.why}: {shown}"
+        refusal = _refusal(declined, shown)
         if reader.derivation.refusals and reader.derivation.inside:
             inside = frozenset(reader.derivation.inside)
-            raise ParameterInsideError(message, inside) from declined
-        raise NotShareableError(message) from declined
+            raise ParameterInsideError(str(refusal), inside) from declined
+        raise refusal from declined
+
+
+def _refusal(declined: DeclinedError, shown: str) -> NotShareableError:
+    left = declined.left_to_spark()
+    return NotShareableError(f"cannot stand: {left.detail or left.why}: {shown}")
 
 
 class _NativeCondition(NamedTuple):
@@ -205,8 +239,12 @@ class _Reader(QueryTerms):
         nodes: AggregateNodes | None,
         schema: types.StructType,
         tables: frozenset[str],
+        branch: int,
     ) -> ReadQuery:
-        """Return what was read: of joined rows, or of what ``nodes`` aggregate of them."""
+        """Return what was read: of joined rows, or of what ``nodes`` aggregate of them.
+
+        As a ``branch`` of its query, by number.
+        """
         constants = self.constants
         query = self._query(sql, constants)
         aggregated, self.aggregates = None, nodes is not None
@@ -261,6 +299,7 @@ class _Reader(QueryTerms):
                 self.called.called,
                 self.keep,
                 native=tuple(native),
+                branch=branch,
             ),
         )
         beside = self.shown.columns + self.called.columns

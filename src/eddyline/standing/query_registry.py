@@ -7,7 +7,7 @@ import itertools
 import json
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -57,8 +57,9 @@ class QueryRegistry:
         except BaseException:
             self.close()
             raise
-        self._numbers = {query.name: number for number, query in self._live.running.items()}
-        self._numbers |= {query.name: n for n, (query, _) in self._live.paused.items()}
+        named = [(number, query.name) for number, query in self._live.running.items()]
+        named += [(number, query.name) for number, (query, _) in self._live.paused.items()]
+        self._numbers = _by_name(sorted(named))
 
     @property
     def version(self) -> int:
@@ -139,7 +140,7 @@ class QueryRegistry:
     def numbers(self) -> set[int]:
         """Return the numbers of all queries that there are now, running and paused."""
         with self._changing:
-            return set(self._numbers.values())
+            return set(itertools.chain(*self._numbers.values()))
 
     def still_running(self, numbers: Sequence[int]) -> tuple[int, ...]:
         """Return those of some queries that run now."""
@@ -147,9 +148,12 @@ class QueryRegistry:
             return tuple(number for number in numbers if number in self._live.running)
 
     def named(self, name: str) -> StandingQuery:
-        """Return the query of a name, be it paused; UnknownQueryError where there is none."""
+        """Return the query of a name, be it paused; UnknownQueryError where there is none.
+
+        Of several branches the first.
+        """
         with self._changing:
-            (number,) = self._numbers_of([name])
+            number = self._numbers_of([name])[0]
             query = self._live.running.get(number)
             return self._live.paused[number][0] if query is None else query
 
@@ -161,6 +165,7 @@ class QueryRegistry:
     def add(self, *groups: QueryGroup, instead: Sequence[str] = ()) -> None:
         """Add queries, which get their numbers here; drop others in the same version.
 
+        Groups with the same names are branches of the same queries, in their order.
         ValueError for a name that is there already, UnknownQueryError for one that is to be
         dropped and is not there.
         """
@@ -180,8 +185,9 @@ class QueryRegistry:
             self._write((Dropped(dropped), *changes) if dropped else changes)
             for name in instead:
                 del self._numbers[name]
-            for group in numbered:
-                self._numbers |= {name: group.first + n for n, name in enumerate(group.names)}
+            self._numbers |= _by_name(
+                named for group in numbered for named in enumerate(group.names, group.first)
+            )
 
     def drop(self, names: Sequence[str]) -> int:
         """Drop queries; return the version without them. UnknownQueryError for a name not there."""
@@ -203,14 +209,19 @@ class QueryRegistry:
         """Let queries of these numbers stand still that cannot go on; return why, by name.
 
         In one version. Those that went, were replaced, or stand still already are left as they are:
-        what failed may be a query that is not there any more, under a name that is.
+        what failed may be a query that is not there any more, under a name that is. All branches
+        of a query stand still where one has failed.
         """
         with self._changing:
-            failed = {n: reasons[n] for n in reasons if n in self._live.running}
-            told = {self._live.running[n].name: reason for n, reason in failed.items()}
-            if failed:
-                self._write(tuple(Paused((number,), reason) for number, reason in failed.items()))
+            running = self._live.running
+            told = {running[n].name: reason for n, reason in reasons.items() if n in running}
+            if told:
+                paused = {name: self._running_of(name) for name in told}
+                self._write(tuple(Paused(paused[name], told[name]) for name in told))
             return told
+
+    def _running_of(self, name: str) -> tuple[int, ...]:
+        return tuple(number for number in self._numbers[name] if number in self._live.running)
 
     def resume(self, names: Sequence[str]) -> None:
         """Let queries that stand still go on."""
@@ -220,15 +231,16 @@ class QueryRegistry:
                 return
             first = self._live.next_number
             self._write((Resumed(tuple(numbers), first),))
-            for new in range(first, first + len(numbers)):
-                self._numbers[self._live.running[new].name] = new
+            resumed = range(first, first + len(numbers))
+            self._numbers |= _by_name((n, self._live.running[n].name) for n in resumed)
 
     def _numbers_of(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the numbers of queries, each once however often it is named."""
+        """Return the numbers of queries, of all branches, each once however often it is named."""
         unknown = [name for name in names if name not in self._numbers]
         if unknown:
             raise UnknownQueryError(f"there is no query {_listed(unknown)}")
-        return tuple(self._numbers[name] for name in dict.fromkeys(names))
+        by_query = (self._numbers[name] for name in dict.fromkeys(names))
+        return tuple(itertools.chain(*by_query))
 
     def _write(self, changes: tuple[Change, ...]) -> None:
         self.require_open()
@@ -280,6 +292,18 @@ class QueryRegistry:
     def _jobs(self) -> list[str]:
         jobs = self.state / "jobs"
         return [path.name for path in jobs.iterdir()] if jobs.is_dir() else []
+
+
+def _by_name(numbers: Iterable[tuple[int, str]]) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of queries by name, ascending as they are given: branch after branch.
+
+    >>> _by_name([(3, "a"), (4, "b"), (5, "a")])
+    {'a': (3, 5), 'b': (4,)}
+    """
+    by_name: dict[str, tuple[int, ...]] = {}
+    for number, name in numbers:
+        by_name[name] = (*by_name.get(name, ()), number)
+    return by_name
 
 
 _RESTORE = "Restore it from a copy, or begin anew with another state directory."

@@ -152,6 +152,8 @@ class QueryTemplate:
     each as a text like the ``meaning`` of an output."""
     written: str = ""
     """The query with values in place of some markers, where it could be read only so."""
+    branch: int = 0
+    """Which of the query's branches it is: see :mod:`eddyline.standing.branches`."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

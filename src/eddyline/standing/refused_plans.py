@@ -11,12 +11,6 @@ from eddyline.standing.existences import EXISTENCE
 OTHER_JOINS: Final = {
     EXISTENCE: "EXISTS or IN about events, inside of OR or CASE: add a query for each side of OR, "
     "or join the stream",
-    "LEFT OUTER": "a LEFT JOIN: write JOIN for what has a match, and NOT EXISTS (SELECT … WHERE … "
-    "AND b.time BETWEEN …) or NOT FOLLOWED BY for what has none",
-    "RIGHT OUTER": "a RIGHT JOIN: write JOIN for what has a match, and NOT EXISTS or NOT FOLLOWED "
-    "BY for what has none",
-    "FULL OUTER": "a FULL JOIN: write JOIN for what has a match, and NOT EXISTS or NOT FOLLOWED BY "
-    "for what has none",
 }
 """What to write in the place of further kinds of joins."""
 
@@ -79,7 +73,6 @@ _NODES: Final = {
     "Distinct": "DISTINCT: leave it out, or GROUP BY window(time, '1 hour'), …",
     "Window": "a window function (OVER): write an aggregate with GROUP BY window(time, …), max_by "
     "or min_by for the greatest and least, or FOLLOWED BY for the event before or after",
-    "Union": "UNION: add a query for each of its parts",
     "Generate": "explode: write exists(tags, x -> …) or array_contains(tags, …), or explode in the "
     "stream's own DataFrame",
     "LocalRelation": "a condition that is never true",

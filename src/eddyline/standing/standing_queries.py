@@ -437,9 +437,9 @@ class StandingQueries:
         look_back = None if backfill is None else microseconds_of(backfill)
         text(sql, "a query", "SELECT * FROM events")
         groups = []
-        for template, rows in written_templates(
+        for branches, rows in written_templates(
             sql,
-            lambda text: self._analysis.read(text, kinds, keep).template,
+            lambda text: tuple(b.template for b in self._analysis.read(text, kinds, keep)),
             table,
             kinds,
             range(len(names)),
@@ -448,11 +448,14 @@ class StandingQueries:
             whole = len(rows) == len(names)
             own_names = names if whole else tuple(names[row] for row in rows)
             own = table if whole else table.take(pa.array(rows))
-            groups.append(self._checked(QueryGroup(0, own_names, template, own, look_back)))
+            groups += [
+                self._checked(QueryGroup(0, own_names, template, own, look_back))
+                for template in branches
+            ]
         for group in groups:
             self._columns.take(group.template)
         self._registry.add(*groups, instead=instead)
-        self._start_jobs([job_of(group.template) for group in groups])
+        self._start_jobs(list(dict.fromkeys(job_of(group.template) for group in groups)))
 
     def _checked(self, group: QueryGroup) -> QueryGroup:
         """Return a group whose queries can stand; NotShareableError where one of them cannot."""

@@ -32,22 +32,22 @@ class ParameterInsideError(NotShareableError):
         self.parameters = parameters
 
 
-class WrittenTemplate(NamedTuple):
-    """A template, and the rows of parameters whose queries it has."""
+class WrittenTemplates(NamedTuple):
+    """The templates of a query's branches, and the rows of parameters whose queries they have."""
 
-    template: QueryTemplate
+    branches: tuple[QueryTemplate, ...]
     rows: tuple[int, ...]
 
 
 def written_templates(
     sql: str,
-    read: Callable[[str], QueryTemplate],
+    read: Callable[[str], tuple[QueryTemplate, ...]],
     table: pa.Table,
     kinds: Mapping[str, DataType],
     rows: Collection[int],
     patterns: PatternParameters,
-) -> Iterator[WrittenTemplate]:
-    """Yield templates of a query for rows of parameters: one, unless values have to be written.
+) -> Iterator[WrittenTemplates]:
+    """Yield the templates of a query for rows of parameters: for all, unless values are written.
 
     ``read`` analyzes a query, which takes 10 ms for each combination of such values. Values have to
     be written, too, where ``patterns`` has some that Spark has to decide. Raises NotShareableError
@@ -56,7 +56,7 @@ def written_templates(
 
     def written(
         inside: ParameterInsideError, parameters: Collection[str], some: Iterable[int]
-    ) -> Iterator[WrittenTemplate]:
+    ) -> Iterator[WrittenTemplates]:
         names = sorted(parameters)
         by_values: dict[tuple[str, ...], list[int]] = {}
         for row in some:
@@ -72,18 +72,18 @@ def written_templates(
                 raise NotShareableError(
                     f"the parameters of {patterns.names[own[0]]} make no query: {told}: {sql}"
                 ) from error
-            for template, few in templates:
-                whole = template.written or text
-                yield WrittenTemplate(replace(template, sql=sql, written=whole), few)
+            for branches, few in templates:
+                again = [replace(b, sql=sql, written=b.written or text) for b in branches]
+                yield WrittenTemplates(tuple(again), few)
 
     try:
-        template = read(sql)
+        branches = read(sql)
     except ParameterInsideError as inside:
         yield from written(inside, inside.parameters, rows)
         return
-    left = patterns.left(template, rows)
+    left = {row: p for branch in branches for row, p in patterns.left(branch, rows).items()}
     if len(left) < len(rows):
-        yield WrittenTemplate(template, tuple(row for row in rows if row not in left))
+        yield WrittenTemplates(branches, tuple(row for row in rows if row not in left))
     for row, pattern in left.items():
         refusal = ParameterInsideError(pattern.told, pattern.parameters)
         try:

@@ -133,7 +133,7 @@ def _as_inner_join(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
     if not keys:
         return plan
     distinct = catalyst.distinct(catalyst.projected([key.handle for key in keys], right))
-    return catalyst.projected_like(plan, catalyst.inner_join(plan, left, distinct))
+    return catalyst.projected_like(plan, catalyst.joined_as("inner", plan, left, distinct))
 
 
 def _keys(condition: Tree, right: frozenset[int]) -> list[Tree]:
