@@ -40,6 +40,9 @@ ABSENCE = """SELECT t.symbol, t.volume AS alone, t.time AS since
              ON t.symbol = q.symbol AND q.volume < {1} WITHIN 10 SECONDS
              WHERE t.price > {0}"""
 
+UNION = """SELECT symbol, price, volume FROM trades WHERE price > {0} AND volume < {1}
+           UNION ALL SELECT symbol, price, volume FROM trades WHERE price < 5 AND volume < {1}"""
+
 WITHIN = 10
 """Seconds that it waits."""
 
@@ -57,6 +60,8 @@ RAISING = (
        FROM trades WHERE price > {0}
        GROUP BY symbol, window(time, '2 minutes', '1 minute')
        HAVING 100 / (count(*) - 19) < 1000""",
+    """SELECT symbol, price, volume FROM trades WHERE price > {0} AND 100 / (volume - {1}) < 1000
+       UNION ALL SELECT symbol, price, volume FROM trades WHERE price < 5""",
 )
 """Queries that are paused sooner or later, by an event or a group that makes them divide by 0."""
 
@@ -97,8 +102,8 @@ MERGED = 5
 
 
 def query(chance: random.Random) -> str:
-    """Return a query: a selection, a join, a sequence or an aggregate; one of three may raise."""
-    kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, JOIN, ABSENCE, AGGREGATE]
+    """Return a query: a selection, two, a join, a sequence or an aggregate; a third may raise."""
+    kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, UNION, JOIN, ABSENCE, AGGREGATE]
     text = chance.choice(kinds)
     asked = text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
     if chance.random() < DERIVING:

@@ -33,7 +33,7 @@ from pyspark.sql.types import StructType
 import eddyline
 from bench.standing.events_taken import FilesByStream, events_taken
 from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK, WITHIN
-from bench.standing.old_rows import OldRows
+from bench.standing.old_rows import OldRows, own_sql
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.jobs import job_of
@@ -218,7 +218,7 @@ def expected(  # noqa: C901 - each kind of query
     stopped = 0
     schemas = dict.fromkeys(("trades", "quotes"), timed(spark, directory))
     for number, of_query in stood.items():
-        template = queries[number].template
+        template, sql = queries[number].template, own_sql(queries[number])
         of_job = taken[job_of(template).name]
         looks_back = queries[number].look_back is not None and bool(of_query)
         with_events = any(of_job[batch][name] for batch in of_query for name in of_job[batch])
@@ -230,13 +230,13 @@ def expected(  # noqa: C901 - each kind of query
         raised = [
             batch
             for batch in of_query
-            if raises(spark, directory, template.sql, of_job[batch].get("trades", range(0)))
+            if raises(spark, directory, sql, of_job[batch].get("trades", range(0)))
         ]
         stopped += len(raised)
         if raised and raised[0] != max(of_query):
             print(f"{queries[number].name}: raised in {raised}, and stood until {max(of_query)}")
             yield f"{queries[number].name} after an error", Counter({("stood",): 1})
-        results = spark.sql(with_joins(without_errors(template.sql), schemas)).collect()
+        results = spark.sql(with_joins(without_errors(sql), schemas)).collect()
         if template.query.absence is not None:
             known = known_by(directory, of_job[max(of_query)])
             results = [row for row in results if row["since"].timestamp() + WITHIN < known]

@@ -27,6 +27,11 @@ Ask: TypeAlias = "Callable[[str, Sequence[int], str], list[Row]]"
 _NEVER = -(1 << 62)
 
 
+def own_sql(query: StandingQuery) -> str:
+    """Return what a query asks, or one of the two branches that it has."""
+    return query.template.sql.split("UNION ALL")[query.template.branch]
+
+
 class OldRows:
     """What plain Spark finds in old events."""
 
@@ -61,19 +66,19 @@ class OldRows:
         parts = self._begun(query)
         rows: list[Row] = []
         if parts is None:
-            rows = self._ask(query.template.sql, before, condition)
+            rows = self._ask(own_sql(query), before, condition)
         for part in parts or ():
             if part.events.since != since or part.events.last >= seam:
                 raise AssertionError(f"{query.name} looks at {part} before {seam} from {since} on")
             first, last = self._selecting[part.events.first], self._selecting[part.events.last]
-            rows += self._ask(query.template.sql, range(first.start, last.stop), condition)
+            rows += self._ask(own_sql(query), range(first.start, last.stop), condition)
         self.with_results += bool(rows)
         return rows
 
     def windows(self, query: StandingQuery, of_query: Sequence[int]) -> list[Row]:
         """Return all windows of a query that looks back: those in its job, and those before."""
         self.backfills += 1
-        sql, plan = query.template.sql, self._plans[query.number]
+        sql, plan = own_sql(query), self._plans[query.number]
         first, last = self._aggregating[min(of_query)], self._aggregating[max(of_query)]
         window = _window_of(query)
         closed = self._watermark(range(last.start))
