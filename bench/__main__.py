@@ -40,6 +40,7 @@ import bench.standing.kills
 import bench.standing.latency
 import bench.standing.old_data
 import bench.standing.patterns
+import bench.standing.real_time
 import bench.standing.rules
 import bench.standing.sequences
 import bench.standing.sinks
@@ -89,6 +90,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "aggregates": bench.standing.aggregates.main,
     "changes": bench.standing.changes.main,
     "patterns": bench.standing.patterns.main,
+    "real-time": bench.standing.real_time.main,
     "sequences": bench.standing.sequences.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
