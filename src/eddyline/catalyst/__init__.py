@@ -111,6 +111,7 @@ from eddyline.catalyst.new_plans import (
     together,
     union,
 )
+from eddyline.catalyst.nodes_by_query import aggregate_by, window_by
 from eddyline.catalyst.optimizer_rules import OptimizerRule, RewrittenPlan, identity_of
 from eddyline.catalyst.pipeline import get_ready
 from eddyline.catalyst.plan_data import (
@@ -146,6 +147,7 @@ from eddyline.catalyst.plan_nodes import (
     join_type,
     node_text,
     output,
+    output_names,
     output_numbers,
     outputs,
     own_expressions,
@@ -234,6 +236,7 @@ __all__ = [
     "RowCounter",
     "ShownCounters",
     "action_state",
+    "aggregate_by",
     "aggregate_mode",
     "aggregated",
     "aliased",
@@ -351,6 +354,7 @@ __all__ = [
     "optimized_plan",
     "output",
     "output_and_more",
+    "output_names",
     "output_numbers",
     "outputs",
     "over_rows_of",
@@ -404,6 +408,7 @@ __all__ = [
     "wanting_all",
     "where_needed",
     "whole_text",
+    "window_by",
     "with_attributes",
     "with_children",
     "with_operands",

@@ -374,6 +374,11 @@ def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     return tuple(CatalystExpression(java) for java in in_python(plan.java.output()))
 
 
+def output_names(plan: Plan) -> list[str]:
+    """Return the names of a plan's output."""
+    return [str(java.name()) for java in in_python(plan.java.output())]
+
+
 @remembered
 def output_numbers(plan: Plan) -> tuple[int, ...]:
     """Return the numbers in the identities of a plan's output, in one call for all."""

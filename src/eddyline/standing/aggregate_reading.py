@@ -207,6 +207,17 @@ class AggregateReader:
             for own, tree in zip(labels, trees, strict=True)
         )
 
+    def windows(self, plan: Plan) -> frozenset[ExpressionId]:
+        """Return the outputs of a plan that say of which window a row is."""
+        outputs = map(Tree.of, catalyst.outputs(plan))
+        return frozenset(one.identity for one in outputs if self._is_window(self._named(one)))
+
+    def _is_window(self, tree: Tree) -> bool:
+        if tree.name == "GetStructField":
+            return self._is_window(self._named(tree.children[0]))
+        truncated_time = tree.name == "AttributeReference" and tree.identity in self._truncations
+        return truncated_time or self._column(tree) == 0
+
     def _named(self, tree: Tree) -> Tree:
         """Return what an attribute above the aggregate is a name for, through all its names."""
         while self._column(tree) is None and tree.name == "AttributeReference":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
 
 from pyspark.sql import types
 
@@ -68,12 +69,21 @@ def shown_name(column: str) -> str:
     return re.sub(rf"{PARAMETER}(\w+)\(\)", r":\1", column)
 
 
-def canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
-    """Return an expression as text, with what ``places`` says in place of attributes."""
+_UNSTABLE: Final = frozenset({"exprId", "qualifier"})
+"""Fields that differ from reading to reading."""
+
+
+def canonical(
+    node: CatalystNode, places: Mapping[int, str], without: Collection[str] = _UNSTABLE
+) -> str:
+    """Return an expression as text, with what ``places`` says in place of attributes.
+
+    Fields named in ``without`` are left out.
+    """
     if node.name == "AttributeReference":
         identity = node.fields["exprId"]
         number = int(identity["id"]) if isinstance(identity, dict) else -1
         return places.get(number) or str(node.fields["name"])
-    fields = {k: v for k, v in node.fields.items() if k not in {"exprId", "qualifier"}}
-    inner = ", ".join(canonical(child, places) for child in node.children)
+    fields = {k: v for k, v in node.fields.items() if k not in without}
+    inner = ", ".join(canonical(child, places, without) for child in node.children)
     return f"{node.name}{sorted(fields.items(), key=str)}({inner})"

@@ -59,6 +59,7 @@ from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
 from eddyline.standing.tasks.sent_cell import SentCell
 from eddyline.standing.time_bounds import event_time
+from eddyline.standing.window_results import results_with_steps
 from eddyline.tasks.our_functions import sent
 
 
@@ -238,8 +239,12 @@ class JoiningBatches:
         if aggregations:  # what cells have of a group comes together
             packed = classic(repartitioned(packed, len(self._streams.cells), "part"))
         put = PuttingOut(self._streams, pa.schema(arrow), self._counts, self.begins)
-        rows = packed.mapInArrow(sent(put), StructType(fields))
-        return results(classic(rows), names, self._readings.by_layout, self._time_zone)
+        rows = classic(packed.mapInArrow(sent(put), StructType(fields)))
+        readings = self._readings.by_layout
+        if not any(layout.further for layout in readings):
+            return results(rows, names, readings, self._time_zone)
+        most = self._streams.limits.max_results
+        return results_with_steps(rows, names, readings, self._time_zone, most)
 
 
 def _travelling(field: StructField, time_zone: str) -> pa.DataType | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType
 
 from eddyline import catalyst
@@ -21,6 +24,8 @@ from eddyline.standing.log.engine_inputs import Layout, Source, layout_of, layou
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_reading import ReadQuery
 from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.tasks.counts import Counts
+from eddyline.standing.tasks.failed_queries import QueryFailure
 
 QUERY: Final = "query"
 """The column that says whose row it is."""
@@ -97,11 +102,60 @@ def shown_columns(templates: Iterable[QueryTemplate]) -> dict[str, DataType]:
     return {column: spark_type(kind) for column, kind in sorted(shown.items())}
 
 
+@dataclass
+class StepResults:
+    """What queries that go on above windows came to in a micro-batch, by their names.
+
+    ``left_out`` are results beyond ``max_results``; ``failures`` say which raise, and so have none.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, QueryFailure] = field(default_factory=dict)
+    held: list[DataFrame] = field(default_factory=list)
+
+    def hold(self, frame: DataFrame) -> DataFrame:
+        """Have rows computed once, however often they are looked at, until they are released."""
+        self.held.append(frame.persist())
+        return self.held[-1]
+
+    def release(self) -> None:
+        """Let go of all rows."""
+        while self.held:
+            self.held.pop().unpersist()
+
+
 class BatchResults(NamedTuple):
-    """The results of a micro-batch, and its rows on which SELECT lists raise, if any may."""
+    """The results of a micro-batch, and its rows on which SELECT lists raise, if any may.
+
+    ``steps`` are those of queries that go on above windows, if there are such.
+    """
 
     rows: ClassicDataFrame
     failing: FailingOutputs | None = None
+    steps: StepResults | None = None
+
+    def tell(self, counts: Counts, queries: Sequence[StandingQuery]) -> None:
+        """Add to the counts of a micro-batch what was found here, after a sink had the rows."""
+        failed = {}
+        if self.failing is not None and self.failing.rows:
+            failed = self.failing.by_query()
+        if not failed and self.steps is None:
+            return
+        numbers = {query.name: query.number for query in queries}
+        for name, failure in failed.items():
+            counts.errors.setdefault(numbers[name], failure)
+            counts.results[numbers[name]] -= failure.rows
+        if self.steps is not None:
+            counts.results.update({numbers[name]: n for name, n in self.steps.counts.items()})
+            counts.left_out.update({numbers[name]: n for name, n in self.steps.left_out.items()})
+            for name, failure in self.steps.failures.items():
+                counts.errors.setdefault(numbers[name], failure)
+
+    def release(self) -> None:
+        """Let go of what was held."""
+        if self.steps is not None:
+            self.steps.release()
 
 
 def results(
@@ -121,7 +175,7 @@ def results(
     """
     plan = catalyst.analyzed_plan(rows)
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
-    aliases = _aliases(attributes, names, readings)
+    aliases = columns_as_read(attributes, names, readings)
     others = [catalyst.named(attributes["eddyline_query"], QUERY)]
     if "eddyline_sample" in attributes:
         others.append(catalyst.named(attributes["eddyline_sample"], SAMPLE))
@@ -187,7 +241,7 @@ def _decided(
     return catalyst.filtered(catalyst.conjunction(passing), rows), tried
 
 
-def _aliases(
+def columns_as_read(
     attributes: Mapping[str, CatalystExpression],
     names: Mapping[tuple[Source, int], str],
     readings: Mapping[Layout, ReadQuery],

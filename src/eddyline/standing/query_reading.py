@@ -48,6 +48,7 @@ from eddyline.standing.time_bounds import (
     no_farther_apart,
     time_bound,
 )
+from eddyline.standing.window_steps import WindowStep, said_of, window_step
 from eddyline.standing.written_parameters import ParameterInsideError
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
@@ -72,6 +73,8 @@ class ReadQuery:
     shown: tuple[tuple[CatalystExpression, str], ...] = ()
     """The attributes of parameters that are shown, and of calls, by the column that their values
     travel in."""
+    step: WindowStep | None = None
+    """What Spark makes of ``outputs`` then, window by window, if that is anything."""
 
     @cached_property
     def columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
@@ -166,12 +169,13 @@ def _read_branch(
 ) -> ReadQuery:
     try:
         reader.take_inputs(plan)
-        nodes = aggregate_in(plan)
-        reader.read(plan if nodes is None else nodes.below)
+        step = window_step(plan)
+        nodes = aggregate_in(step.below)
+        reader.read(step.below if nodes is None else nodes.below)
         used = frozenset(reader.inputs) & reader.tables
         if len(used) == len(set(reader.inputs)):
             raise not_understood("a query that reads no stream")
-        return reader.result(shown, plan, nodes, schema, used, number)
+        return reader.result(shown, step, nodes, schema, used, number)
     except DeclinedError as declined:
         refusal = _refusal(declined, shown)
         if reader.derivation.refusals and reader.derivation.inside:
@@ -235,7 +239,7 @@ class _Reader(QueryTerms):
     def result(
         self,
         sql: str,
-        plan: Plan,
+        step: WindowStep,
         nodes: AggregateNodes | None,
         schema: types.StructType,
         tables: frozenset[str],
@@ -245,7 +249,7 @@ class _Reader(QueryTerms):
 
         As a ``branch`` of its query, by number.
         """
-        constants = self.constants
+        constants, plan, further = self.constants, step.below, ""
         query = self._query(sql, constants)
         aggregated, self.aggregates = None, nodes is not None
         if nodes is None:
@@ -270,7 +274,8 @@ class _Reader(QueryTerms):
             having, self.native = reader.having()
             if having is not None:
                 aggregated = replace(aggregated, having=with_constants(having, constants))
-            columns = [shown_name(column.name) for column in schema.fields]
+            named = catalyst.output_names(plan) if step.nodes else schema.names
+            columns = list(map(shown_name, named))
             aggregated = replace(aggregated, names=reader.names(plan, columns))
             outputs = tuple(reader.outputs(plan))
             names = {
@@ -278,6 +283,9 @@ class _Reader(QueryTerms):
                 for n, attribute in enumerate(of_groups)
             }
             meanings = [meaning(output, names | self._names()) for output in outputs]
+            if step.nodes:
+                further = said_of(step, meanings, reader, self.shown)
+                meanings = [f"of the windows' results: {n}" for n in range(len(schema.fields))]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
         native = [meaning(condition, names | self._names()) for condition in self.native]
@@ -300,10 +308,13 @@ class _Reader(QueryTerms):
                 self.keep,
                 native=tuple(native),
                 branch=branch,
+                further=further,
             ),
         )
         beside = self.shown.columns + self.called.columns
-        return ReadQuery(template, fetch_columns, fetch_outputs, tuple(self.native), beside)
+        of_windows = step if step.nodes else None
+        own = tuple(self.native)
+        return ReadQuery(template, fetch_columns, fetch_outputs, own, beside, of_windows)
 
     def _query(  # noqa: C901 - one way for each kind of condition
         self, sql: str, constants: dict[Expression, int], *, derive_keys: bool = False

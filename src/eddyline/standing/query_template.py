@@ -154,6 +154,9 @@ class QueryTemplate:
     """The query with values in place of some markers, where it could be read only so."""
     branch: int = 0
     """Which of the query's branches it is: see :mod:`eddyline.standing.branches`."""
+    further: str = ""
+    """What Spark makes of the groups of each window that closes, which the outputs are made of: a
+    text that says all of it, and where there is one, of the groups' own outputs."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

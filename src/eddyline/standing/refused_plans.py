@@ -62,17 +62,23 @@ def name_of_node(node: str) -> str:
     return _NODES.get(node, f"{node.upper()}, as Spark calls it: select and join events only")
 
 
-_LIMIT: Final = "LIMIT: results have no end; take so many of them in the sink, or set max_results"
+_TOP: Final = (
+    "write a top-k per window: QUALIFY row_number() OVER (PARTITION BY window ORDER BY …) <= k "
+    "over a subquery"
+)
+
+_LIMIT: Final = f"LIMIT: results have no end; {_TOP}, or set max_results"
 
 _NODES: Final = {
-    "Aggregate": "an aggregate of aggregates (as PIVOT is), or below a join: write one aggregate a "
-    "query, and aggregate what it puts out in the sink or in a further stream",
+    "Aggregate": "an aggregate below a join, or of what an aggregate without a window gives: write "
+    "one aggregate a query, and join what it puts out in the sink or in a further stream",
     "GlobalLimit": _LIMIT,
     "LocalLimit": _LIMIT,
-    "Sort": "ORDER BY: results come as events do; sort them in the sink",
+    "Sort": f"ORDER BY: results come as events do; {_TOP}, or sort them in the sink",
     "Distinct": "DISTINCT: leave it out, or GROUP BY window(time, '1 hour'), …",
-    "Window": "a window function (OVER): write an aggregate with GROUP BY window(time, …), max_by "
-    "or min_by for the greatest and least, or FOLLOWED BY for the event before or after",
+    "Window": "a window function (OVER) of events: write an aggregate with GROUP BY window(time, "
+    "…), max_by or min_by for the greatest and least, OVER (PARTITION BY window …) over it, or "
+    "FOLLOWED BY for the event before or after",
     "Generate": "explode: write exists(tags, x -> …) or array_contains(tags, …), or explode in the "
     "stream's own DataFrame",
     "LocalRelation": "a condition that is never true",

@@ -17,10 +17,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from eddyline import catalyst
 from eddyline.errors import EddylineError
 from eddyline.host.classic import classic
-from eddyline.standing.failing_outputs import FailingOutputs
 from eddyline.standing.history.seams import Seam
 from eddyline.standing.introspection import BatchRecord
 from eddyline.standing.joining_job import JoiningBatches
+from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.joined_streams import SAMPLE, VERSION, WAKE
 from eddyline.standing.log.live_queries import StandingQuery
@@ -287,20 +287,12 @@ class RunningJob:
             return False
         if self._seam is not None:
             rows = self._seam.begin(rows, batch, queries)
-        counts, results = Counts(), None
+        counts = Counts()
         if queries:
-            results = self._batches.results(classic(rows), queries, run, batch)
-            self._put_out(results.rows, Batch(self.job.name, batch), queries, run.version)
+            counts = self._answered(rows, queries, run, batch)
         elif self.job.keeps_state:  # without an action Spark would miss the state of this batch
             rows.write.format("noop").mode("overwrite").save()
-        if queries or self.job.keeps_state:
-            # All actions of the batch have ended, so nothing is added to its counts any more.
             counts = self._counts.value.pop((self.job.name, batch), counts)
-            if results is not None and results.failing is not None and results.failing.rows:
-                self._explain(results.failing, queries, counts)
-                self._counts.value.pop((self.job.name, batch), None)  # of what was done again
-            self._find_floods(counts)
-            self._pause_failed(counts.errors)
         if self._seam is not None:
             self._seam.end(counts)
         if counts.rows_in.total():  # without rows there is no task that could wake a cell
@@ -316,14 +308,22 @@ class RunningJob:
         self._note(record, queries)
         return True
 
-    def _explain(
-        self, failing: FailingOutputs, queries: Sequence[StandingQuery], counts: Counts
-    ) -> None:
-        """Take which queries' SELECT lists have raised; what they lost are no results."""
-        numbers = {query.name: query.number for query in queries}
-        for name, failure in failing.by_query().items():
-            counts.errors.setdefault(numbers[name], failure)
-            counts.results[numbers[name]] -= failure.rows
+    def _answered(
+        self, rows: DataFrame, queries: Sequence[StandingQuery], run: BatchRun, batch: int
+    ) -> Counts:
+        """Put out the results of a batch, pause the queries that failed, and return the counts."""
+        results = self._batches.results(classic(rows), queries, run, batch)
+        try:
+            self._put_out(results.rows, Batch(self.job.name, batch), queries, run.version)
+            # All actions of the batch have ended, so nothing is added to its counts any more.
+            counts = self._counts.value.pop((self.job.name, batch), Counts())
+            results.tell(counts, queries)
+            self._counts.value.pop((self.job.name, batch), None)  # of what was done again
+        finally:
+            results.release()
+        self._find_floods(counts)
+        self._pause_failed(counts.errors)
+        return counts
 
     def _find_floods(self, counts: Counts) -> None:
         """Take as failed the queries that had too many results."""

@@ -59,6 +59,7 @@ from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
 from eddyline.standing.tasks.sampled_rows import SAMPLE_TYPE
 from eddyline.standing.time_bounds import check_absence, check_bounded
+from eddyline.standing.window_steps import check_step
 from eddyline.standing.written_parameters import written_templates
 
 _GLANCE = 0.1
@@ -148,6 +149,9 @@ class StandingQueries:
             if query.template.query.absence is not None and on_overload == "sample":
                 self._registry.close()
                 check_absence(query.template, None, samples=True)
+            if query.template.further and on_overload == "sample":
+                self._registry.close()
+                check_step(query.template, samples=True)
         self._analysis.know((query.template for query in known), self._registry.next_columns())
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
@@ -464,6 +468,7 @@ class StandingQueries:
         job = job_of(template)
         if template.query.absence is not None:
             check_absence(template, group.look_back, samples=self._samples)
+        check_step(template, samples=self._samples)
         if group.look_back is not None:
             self._old.check(template, group.look_back)
         if job.keeps_state:

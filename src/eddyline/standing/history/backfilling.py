@@ -243,14 +243,13 @@ class Backfilling:
         history = self._histories[turn.plan.stream]
         results, batch = self._results.of(job, history, turn.part.part, queries)
         version = self._registry.version
-        self._put_out(results.rows, Batch(name, turn.number), queries, version)
-        counts = self._counts.value.pop((job.name, batch), Counts())
-        if results.failing is not None and results.failing.rows:
-            numbers = {query.name: query.number for query in queries}
-            for failed, failure in results.failing.by_query().items():
-                counts.errors.setdefault(numbers[failed], failure)
-                counts.results[numbers[failed]] -= failure.rows
+        try:
+            self._put_out(results.rows, Batch(name, turn.number), queries, version)
+            counts = self._counts.value.pop((job.name, batch), Counts())
+            results.tell(counts, queries)
             self._counts.value.pop((job.name, batch), None)  # of what was done again
+        finally:
+            results.release()
         self._fail(counts.errors)
         elapsed = time.perf_counter() - clock
         record = BatchRecord(name, turn.number, version, len(queries), started, elapsed, counts)

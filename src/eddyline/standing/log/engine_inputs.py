@@ -69,19 +69,21 @@ Source: TypeAlias = "int | Aggregation"
 class Layout(NamedTuple):
     """What queries put out: whose columns they are made of, and columns over these.
 
-    ``native`` are the conditions on rows that Spark decides.
+    ``native`` are the conditions on rows that Spark decides, ``further`` what it makes of the
+    groups of windows.
     """
 
     sources: tuple[Source, ...]
     outputs: tuple[OutputColumn, ...]
     native: tuple[str, ...] = ()
+    further: str = ""
 
 
 def layout_of(streams: tuple[str, ...], template: QueryTemplate) -> Layout:
     """Return the layout of a template's results."""
     aggregation = aggregation_of(streams, template)
     if aggregation is not None:
-        return Layout((aggregation,), template.outputs, template.native)
+        return Layout((aggregation,), template.outputs, template.native, template.further)
     return Layout(numbers_of(streams, template), template.outputs, template.native)
 
 
@@ -151,13 +153,16 @@ def aggregated_column(number: int, position: int) -> str:
 
 
 def layouts_in(streams: tuple[str, ...], queries: Iterable[StandingQuery]) -> dict[Layout, int]:
-    """Return the layouts of queries, numbered so that driver and workers agree."""
-    numbers: dict[Layout, int] = {}
-    known: set[int] = set()
+    """Return the layouts of queries, numbered so that driver and workers agree.
+
+    Those of which Spark makes something further come after all others.
+    """
+    templates: dict[int, QueryTemplate] = {}
     for query in sorted(queries, key=lambda member: member.number):
-        if id(query.template) not in known:
-            known.add(id(query.template))
-            numbers.setdefault(layout_of(streams, query.template), len(numbers))
+        templates.setdefault(id(query.template), query.template)
+    numbers: dict[Layout, int] = {}
+    for template in sorted(templates.values(), key=lambda one: bool(one.further)):
+        numbers.setdefault(layout_of(streams, template), len(numbers))
     return numbers
 
 

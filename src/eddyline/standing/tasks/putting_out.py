@@ -267,8 +267,7 @@ class AggregatingQueries:
         if tallied is not None:
             seen = _with_rows(rows, tallied, template)
             rows, tallied = rows.filter(pa.array(seen)), tallied.of(seen)
-        aggregation = self._aggregation(template)
-        aggregated = template.aggregated
+        aggregation, aggregated = self._aggregation(template), template.aggregated
         if aggregation is None or aggregated is None:
             raise ValueError(f"{template.sql} aggregates nothing")
         numbers = rows.column(FRAGMENT).to_numpy()
@@ -317,7 +316,21 @@ class AggregatingQueries:
         if tallied is not None and lost is not None:
             exact = lost.dropped == 0
             sample = sample_of_windows(exact, tallied.events, tallied.seen, intervals)
-        return self._as_results(aggregation, columns, numbers, np.flatnonzero(kept), sample, counts)
+        chosen = self._passing(template, numbers, np.flatnonzero(kept), counts)
+        return self._as_results(aggregation, columns, numbers, chosen, sample)
+
+    def _passing(
+        self,
+        template: QueryTemplate,
+        numbers: npt.NDArray[np.int32],
+        rows: npt.NDArray[np.int64],
+        counts: Counts,
+    ) -> npt.NDArray[np.int64]:
+        """Return the rows within the limit; all of those that are no results yet."""
+        if template.further:
+            return rows
+        passing = self._limit.passing(numbers[rows].astype(np.int64), counts)
+        return rows if passing is None else rows[passing]
 
     def _as_results(
         self,
@@ -326,10 +339,7 @@ class AggregatingQueries:
         numbers: npt.NDArray[np.int32],
         kept: npt.NDArray[np.int64],
         sample: pa.Array | None,
-        counts: Counts,
     ) -> pa.RecordBatch:
-        passing = self._limit.passing(numbers[kept].astype(np.int64), counts)
-        kept = kept if passing is None else kept[passing]
         chosen = pa.array(kept)
         start, end, *others = [column.take(chosen) for column in columns]
         number = self._numbers[aggregation]
