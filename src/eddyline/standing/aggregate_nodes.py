@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from eddyline import catalyst
 from eddyline.blocks.decline import not_understood
 from eddyline.catalyst import Plan
 from eddyline.planner.read.chains import Link, ProjectLink, Tree, read_link
-from eddyline.standing.engine.aggregation.time_window import TimeWindow
+from eddyline.standing.engine.aggregation.time_window import SessionWindow, TimeWindow
 
 _IN_WINDOW: Final = {"GreaterThanOrEqual": "start", "LessThan": "end"}
 
@@ -35,9 +36,9 @@ class AggregateNodes:
 
 
 class Windowed(NamedTuple):
-    """Windows, and the attribute that gives their time."""
+    """Windows or sessions, and the attribute that gives their time."""
 
-    window: TimeWindow
+    window: TimeWindow | SessionWindow
     time: Tree
 
 
@@ -70,35 +71,72 @@ def sliding_windows(plan: Plan) -> ProjectLink:
     return ProjectLink(plan, tuple(items))
 
 
-def windowed(tree: Tree) -> Windowed | None:
-    """Return the windows that a value is in; None where it is none, DeclinedError for a session.
+def windowed(tree: Tree, zone: str) -> Windowed | None:
+    """Return the windows that a value is in; None where it is none.
 
     Its struct has the start, ``time - (time - first) % slide - several slides``, and the end,
-    which is later by the size.
+    which is later by the size. For a session these are the time, and what is later by the gap.
+    DeclinedError for a computed time, and for a gap that is not always as long.
     """
     if tree.name != "CreateNamedStruct" or len(tree.children) != 4:  # noqa: PLR2004 - start and end
         return None
     _, start, _, end = tree.children
     if not any(node.name == "PreciseTimestampConversion" for node in _nodes(tree)):
         return None
-    remainder = next((node for node in _nodes(start) if node.name == "Remainder"), None)
-    if remainder is None:
-        raise not_understood(
-            "a session window: write window(time, '5 minutes'), or FOLLOWED BY … WITHIN 5 MINUTES"
-        )
-    since, slide = remainder.children
-    plus = next(node for node in _nodes(end) if node.name == "Add")
-    first = since.children[1] if since.name == "Subtract" else None
-    time = next(node for node in _nodes(start) if node.name == "AttributeReference")
-    if time.parent is None or time.parent.name != "PreciseTimestampConversion":
+    time = next((node for node in _nodes(start) if node.name == "AttributeReference"), None)
+    if time is None or time.parent is None or time.parent.name != "PreciseTimestampConversion":
         raise not_understood(
             "windows of a computed time: write window(time, …) of the event time itself, or make "
             "what is computed a column with a watermark"
         )
+    remainder = next((node for node in _nodes(start) if node.name == "Remainder"), None)
+    if remainder is None:
+        return Windowed(SessionWindow(_gap(end, time, zone)), time)
+    since, slide = remainder.children
+    plus = next(node for node in _nodes(end) if node.name == "Add")
+    first = since.children[1] if since.name == "Subtract" else None
     window = TimeWindow(
         _number(plus.children[1]), _number(slide), 0 if first is None else _number(first)
     )
     return Windowed(window, time)
+
+
+def _gap(end: Tree, time: Tree, zone: str) -> int:
+    """Return the gap of a session in microseconds, which its end is later by than its time."""
+    later = (node.children for node in _nodes(end) if len(node.children) == 2)  # noqa: PLR2004
+    gap = next((gap for of, gap in later if _is_attribute(of, time)), None)
+    if gap is not None and gap.name != "Literal":
+        raise not_understood(
+            "a session with a gap that differs from row to row: write a constant, as in "
+            "session_window(time, '5 minutes'), and a query for each gap with its rows in WHERE"
+        )
+    length = 0 if gap is None else _microseconds(str(gap.node.fields.get("value")), zone)
+    if length <= 0:
+        raise not_understood(
+            "a session with a gap that is not always as long, or none: write one of seconds, "
+            "minutes or hours, as in session_window(time, '24 hours')"
+        )
+    return length
+
+
+def _microseconds(interval: str, zone: str) -> int:
+    """Return how long an interval is in Spark's words, 0 for one that is not always as long.
+
+    >>> _microseconds("1 hours -30 minutes 1.5 seconds", "Europe/Paris")
+    1801500000
+    >>> _microseconds("1 days", "Europe/Paris"), _microseconds("1 days", "UTC")
+    (0, 86400000000)
+    """
+    words = interval.split()
+    units = _LENGTHS | ({"days": _DAY} if _WITHOUT_OFFSET.fullmatch(zone) else {})
+    if len(words) % 2 or not units.keys() >= set(words[1::2]):
+        return 0
+    numbers = zip(words[::2], words[1::2], strict=True)
+    return int(sum(Decimal(number) * units[unit] for number, unit in numbers))
+
+
+def _is_attribute(tree: Tree, other: Tree) -> bool:
+    return tree.name == "AttributeReference" and tree.identity == other.identity
 
 
 def truncated(tree: Tree, zone: str) -> Windowed | None:
@@ -132,28 +170,31 @@ _UNITS: Final = {
 }
 """Microseconds of the units that are always as long."""
 
+_LENGTHS: Final = {"seconds": 1_000_000, "minutes": 60_000_000, "hours": 3_600_000_000}
+"""Microseconds of what Spark says intervals in, beside days, weeks, months and years."""
+
 _WITHOUT_OFFSET: Final = re.compile(r"Z|(Etc/)?(UTC|GMT|Universal|Zulu)", re.IGNORECASE)
 
 
-def is_in_window(tree: Tree, named: Callable[[Tree], Tree]) -> bool:
+def is_in_window(tree: Tree, named: Callable[[Tree], Tree], zone: str) -> bool:
     """Tell whether a condition says no more than that a time is in its window.
 
     Spark sets it above an ``Expand`` whose projections are not all windows of every row.
     """
     if tree.name == "IsNotNull":
-        return _field_of_window(tree.children[0], named) is not None
+        return _field_of_window(tree.children[0], named, zone) is not None
     if tree.name not in _IN_WINDOW:
         return False
     time, bound = tree.children
-    window = _field_of_window(bound, named)
+    window = _field_of_window(bound, named, zone)
     if window is None or time.name != "AttributeReference":
         return False
     which = ("start", "end")[int(str(bound.node.fields["ordinal"]))]
     return which == _IN_WINDOW[tree.name] and time.identity == window.time.identity
 
 
-def _field_of_window(tree: Tree, named: Callable[[Tree], Tree]) -> Windowed | None:
-    return windowed(named(tree.children[0])) if tree.name == "GetStructField" else None
+def _field_of_window(tree: Tree, named: Callable[[Tree], Tree], zone: str) -> Windowed | None:
+    return windowed(named(tree.children[0]), zone) if tree.name == "GetStructField" else None
 
 
 def _nodes(tree: Tree) -> Iterator[Tree]:

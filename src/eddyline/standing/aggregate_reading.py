@@ -233,9 +233,9 @@ class AggregateReader:
         keys = []
         groups = list(map(Tree.of, catalyst.grouping(self._nodes.aggregate)))
         meant = [self._rows.definitions.named(group) for group in groups]
-        has_window = any(windowed(tree) is not None for tree in meant)
+        has_window = any(self._windowed(tree) is not None for tree in meant)
         for group, tree in zip(groups, meant, strict=True):
-            here = windowed(tree)
+            here = self._windowed(tree)
             if here is None and not has_window and window_group is None:
                 here = self._truncated(group, tree)
             if here is None:
@@ -265,6 +265,9 @@ class AggregateReader:
                 "it never ends"
             )
         return Grouping(window, Place(*place), tuple(keys), delay), tree
+
+    def _windowed(self, tree: Tree) -> Windowed | None:
+        return windowed(tree, self._rows.settings.time_zone)
 
     def _truncated(self, group: Tree, tree: Tree) -> Windowed | None:
         """Return the windows that a group by a truncated event time is, and what it is of them."""

@@ -231,8 +231,8 @@ class _Reader(QueryTerms):
                 )
             self.read(catalyst.children(plan)[0])
             if isinstance(link, FilterLink):
-                named = self.definitions.named
-                self.conjuncts += [c for c in link.conjuncts if not is_in_window(c, named)]
+                named, zone = self.definitions.named, self.settings.time_zone
+                self.conjuncts += [c for c in link.conjuncts if not is_in_window(c, named, zone)]
             else:
                 self.definitions.define(link, guarded=False)
 

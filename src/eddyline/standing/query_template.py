@@ -12,6 +12,7 @@ from eddyline.engine.join_graph import Place
 from eddyline.expressions import Argument, Expression
 from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.engine.aggregation.grouping import Aggregation
+from eddyline.standing.engine.aggregation.time_window import SessionWindow
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.shared_query import SharedQuery
 
@@ -42,9 +43,9 @@ class OutputColumn:
 class AggregatedRows:
     """What a query aggregates, and what it makes of it.
 
-    The expressions of ``aggregation`` are over all inputs of the query. For each window and group
-    there are the window, the keys and the aggregates, of Spark's ``types`` as JSON in this order:
-    the rows that outputs are made of. ``having`` says which of them are results; in it argument 0
+    The expressions of ``aggregation`` are over all inputs of the query. For each window, or
+    session, and group there are the window, the keys and the aggregates, of Spark's ``types`` as
+    JSON in this order: the rows that outputs are made of. ``having`` says which of them are results; in it argument 0
     is the window's start and 1 its end, then come keys and aggregates, and -1 is the template's
     first constant. ``names`` has for each aggregate the columns of results that it is, or its own
     text where it is only a part of some.
@@ -54,6 +55,11 @@ class AggregatedRows:
     having: Expression | None
     types: tuple[str, ...]
     names: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def in_sessions(self) -> bool:
+        """Whether its windows are sessions."""
+        return isinstance(self.aggregation.grouping.window, SessionWindow)
 
     @property
     def used(self) -> frozenset[Place]:

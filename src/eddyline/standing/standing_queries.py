@@ -58,7 +58,7 @@ from eddyline.standing.stream_settings import cell_labels, require_protobuf
 from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
 from eddyline.standing.tasks.sampled_rows import SAMPLE_TYPE
-from eddyline.standing.time_bounds import check_absence, check_bounded
+from eddyline.standing.time_bounds import check_bounded, check_whole
 from eddyline.standing.window_steps import check_step
 from eddyline.standing.written_parameters import written_templates
 
@@ -146,12 +146,13 @@ class StandingQueries:
         known = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
         for query in known:
             self._columns.take(query.template)
-            if query.template.query.absence is not None and on_overload == "sample":
-                self._registry.close()
-                check_absence(query.template, None, samples=True)
-            if query.template.further and on_overload == "sample":
-                self._registry.close()
-                check_step(query.template, samples=True)
+            if on_overload == "sample":
+                try:
+                    check_whole(query.template, None, samples=True)
+                    check_step(query.template, samples=True)
+                except NotShareableError:
+                    self._registry.close()
+                    raise
         self._analysis.know((query.template for query in known), self._registry.next_columns())
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
@@ -466,8 +467,7 @@ class StandingQueries:
         template = group.template
         check_bounded(template, self._schemas)
         job = job_of(template)
-        if template.query.absence is not None:
-            check_absence(template, group.look_back, samples=self._samples)
+        check_whole(template, group.look_back, samples=self._samples)
         check_step(template, samples=self._samples)
         if group.look_back is not None:
             self._old.check(template, group.look_back)

@@ -253,7 +253,7 @@ def check_bounded(template: QueryTemplate, schemas: Mapping[str, StructType]) ->
     )
 
 
-def check_absence(template: QueryTemplate, look_back: int | None, *, samples: bool) -> None:
+def _check_absence(template: QueryTemplate, look_back: int | None, *, samples: bool) -> None:
     """Raise NotShareableError where what a query must not find may have been lost."""
     if samples:
         raise NotShareableError(
@@ -265,6 +265,25 @@ def check_absence(template: QueryTemplate, look_back: int | None, *, samples: bo
             "NOT FOLLOWED BY, EXISTS and IN about events take no backfill, as what followed may "
             "not be stored any more: "
             f"{template.sql}"
+        )
+
+
+def check_whole(template: QueryTemplate, look_back: int | None, *, samples: bool) -> None:
+    """Raise NotShareableError where events are missing that a query has to see all of."""
+    if template.query.absence is not None:
+        _check_absence(template, look_back, samples=samples)
+    if template.aggregated is None or not template.aggregated.in_sessions:
+        return
+    if samples:
+        raise NotShareableError(
+            "with on_overload='sample' a session would be two where events between were dropped: "
+            f"sessions need on_overload='block', or group by window(time, …): {template.sql}"
+        )
+    if look_back is not None:
+        raise NotShareableError(
+            "sessions take no backfill, as no part of the old events ends where none of them is "
+            "cut: leave it out, and ask a batch query for old sessions; or group by "
+            f"window(time, …): {template.sql}"
         )
 
 

@@ -167,6 +167,8 @@ def _window_of(query: StandingQuery) -> tuple[TimeWindow, int]:
     if aggregated is None:
         raise ValueError(f"{query.name} aggregates nothing")
     grouping = aggregated.aggregation.grouping
+    if not isinstance(grouping.window, TimeWindow):
+        raise TypeError(f"{query.name} has sessions, which are not backfilled")
     return grouping.window, grouping.delay
 
 

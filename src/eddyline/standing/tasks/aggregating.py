@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 from eddyline.expressions import Argument, Expression, evaluate
 from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate
+from eddyline.standing.engine.aggregation.aggregate_parts import GONE, AggregateParts
 from eddyline.standing.engine.aggregation.estimates import Weights
+from eddyline.standing.engine.aggregation.fragments import queries_in
 from eddyline.standing.engine.aggregation.grouping import Grouping
-from eddyline.standing.engine.aggregation.shared_aggregate import (
-    GONE,
-    PANE,
-    SharedAggregate,
-    queries_in,
-)
+from eddyline.standing.engine.aggregation.shared_aggregate import PANE, SharedAggregate
+from eddyline.standing.engine.aggregation.shared_sessions import SharedSessions
 from eddyline.standing.engine.aggregation.tallies import WindowTallies
+from eddyline.standing.engine.aggregation.time_window import SessionWindow, TimeWindow
 from eddyline.standing.engine.failing_event import failing_event
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
 from eddyline.standing.engine.operators import OnError
@@ -40,7 +39,7 @@ GROUPING: Final = "grouping"
 """The column with the label of a grouping."""
 
 SIZE: Final = "size"
-"""The column with the size of a window."""
+"""The column with the size of a window that events are counted in."""
 
 _TALLIES: Final = -1
 """The number of the part that has how many events windows have had."""
@@ -91,7 +90,8 @@ class AggregatedResults:
                 if self._closed is not None:
                     shared.aggregate.close(self._closed)
             shared.queries[query.number] = aggregation.aggregates
-            shared.tallies.early = max(shared.tallies.early, _earliest(query.template))
+            if shared.tallies is not None:
+                shared.tallies.early = max(shared.tallies.early, _earliest(query.template))
             shared.changed()
             self._of_query[query.number] = grouping
             if is_countable(query.template):
@@ -148,15 +148,18 @@ class AggregatedResults:
 
     def tally(self, counted: pa.RecordBatch, share: float) -> None:
         """Take how many events windows have had, where such a share of them was taken."""
-        for window in {shared.grouping.window for shared in self._groupings.values()}:
+        by_window: dict[TimeWindow, list[WindowTallies]] = {}
+        for shared in self._groupings.values():
+            if shared.tallies is not None:
+                by_window.setdefault(shared.tallies.window, []).append(shared.tallies)
+        for window, tallies in by_window.items():
             own = pa.Table.from_batches([counted])
             for name in ("size", "slide", "start"):
                 own = own.filter(pc.equal(own[name], getattr(window, name)))
             if len(own):
                 panes, *numbers = (own[n].combine_chunks() for n in ("pane", "events", "taken"))
-                for shared in self._groupings.values():
-                    if shared.grouping.window == window:
-                        shared.tallies.take(panes, numbers[0], numbers[1], share)
+                for each in tallies:
+                    each.take(panes, numbers[0], numbers[1], share)
 
     def summarize(
         self,
@@ -172,7 +175,7 @@ class AggregatedResults:
         """
         shared = next((s for g, s in self._groupings.items() if g.label == label), None)
         queries = [] if shared is None else sorted(self._countable & shared.queries.keys())
-        if shared is None or not queries:
+        if shared is None or shared.tallies is None or not queries:
             return
         panes, gone = rows.column(PANE), rows.column(GONE)
         shared.tallies.take_summed(panes, gone)
@@ -204,10 +207,12 @@ class AggregatedResults:
         self._closed = watermark
         tables, tallies = [], []
         for shared in self._groupings.values():
-            told = shared.tallies.close(shared.aggregate.closed, watermark)
-            if told is not None:
+            told = None
+            if shared.tallies is not None:
+                told = shared.tallies.close(shared.aggregate.closed, watermark)
+            if shared.tallies is not None and told is not None:
                 label = pa.array([shared.grouping.label] * len(told))
-                size = pa.array([shared.grouping.window.size] * len(told), pa.int64())
+                size = pa.array([shared.tallies.window.size] * len(told), pa.int64())
                 told = told.append_column(GROUPING, label).append_column(SIZE, size)
                 tallies.append(told)
             table = shared.aggregate.close(watermark)
@@ -216,10 +221,11 @@ class AggregatedResults:
 
     def due(self) -> int | None:
         """Return the watermark by which the next window closes."""
-        watermarks = [
-            due
+        watermarks = [shared.aggregate.due() for shared in self._groupings.values()]
+        watermarks += [
+            shared.tallies.due(shared.aggregate.closed)
             for shared in self._groupings.values()
-            for due in (shared.aggregate.due(), shared.tallies.due(shared.aggregate.closed))
+            if shared.tallies is not None
         ]
         return min((watermark for watermark in watermarks if watermark is not None), default=None)
 
@@ -238,7 +244,8 @@ class AggregatedResults:
         self._orphans = [key for key in parts if key[0] not in known_labels]
         for grouping, shared in self._groupings.items():
             label = grouping.label
-            shared.tallies.load(parts.get((label, _TALLIES)))
+            if shared.tallies is not None:
+                shared.tallies.load(parts.get((label, _TALLIES)))
             own = {
                 number: table
                 for (of, number), table in parts.items()
@@ -258,11 +265,12 @@ class AggregatedResults:
             label = grouping.label
             came |= {(label, number): table for number, table in new.items()}
             went += [(label, number) for number in old]
-            if not shared.queries:
-                shared.tallies.forget()
-            tallies, gone = shared.tallies.changes()
-            came |= {} if tallies is None else {(label, _TALLIES): tallies}
-            went += [(label, _TALLIES)] if gone else []
+            if shared.tallies is not None:
+                if not shared.queries:
+                    shared.tallies.forget()
+                tallies, gone = shared.tallies.changes()
+                came |= {} if tallies is None else {(label, _TALLIES): tallies}
+                went += [(label, _TALLIES)] if gone else []
             if not shared.queries:
                 del self._groupings[grouping]
         return came, went
@@ -334,8 +342,14 @@ class _Shared:
 
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
-        self.aggregate = SharedAggregate(grouping.window, len(grouping.keys), grouping.delay)
-        self.tallies = WindowTallies(grouping.window, grouping.delay)
+        window, keys, delay = grouping.window, len(grouping.keys), grouping.delay
+        self.aggregate: AggregateParts
+        self.tallies: WindowTallies | None = None  # of sessions there are none
+        if isinstance(window, SessionWindow):
+            self.aggregate = SharedSessions(window, keys, delay)
+        else:
+            self.aggregate = SharedAggregate(window, keys, delay)
+            self.tallies = WindowTallies(window, delay)
         self.queries: dict[int, tuple[Aggregate, ...]] = {}
         self.number: tuple[int, int] | None = None
         self._asked_for: list[Aggregate] | None = None

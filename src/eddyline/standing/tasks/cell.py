@@ -16,7 +16,7 @@ from pyspark.accumulators import Accumulator
 from eddyline.exchange.blobs import decoded, encoded
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.expressions.value_types import is_joinable
-from eddyline.standing.engine.aggregation.shared_aggregate import START
+from eddyline.standing.engine.aggregation.aggregate_parts import START
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.tasks.aggregating import GROUPING, SIZE
 from eddyline.standing.tasks.counts import Counts, CountsByBatch

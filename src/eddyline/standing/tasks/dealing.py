@@ -93,7 +93,7 @@ class Dealing:
 
     def _cells(self, rows: pa.RecordBatch, turn: int) -> npt.NDArray[np.int64]:
         job = self.streams.job
-        if job.aggregates:  # wherever a row is aggregated, what comes of it is put together
+        if job.aggregates and not job.sessions:  # what comes of rows anywhere is put together
             return np.full((rows.num_rows, 1), turn % self.cells, np.int64)
         if not job.columns:
             return np.zeros((rows.num_rows, 1), np.int64)
@@ -135,10 +135,10 @@ class WantedRows:
 
     @property
     def windows(self) -> list[TimeWindow]:
-        """The windows that queries aggregate in, each once."""
+        """The windows that queries aggregate in, each once; of sessions there are no tallies."""
         aggregated = [template.aggregated for template in self._live.templates]
-        groupings = [rows.aggregation.grouping for rows in aggregated if rows is not None]
-        return list(dict.fromkeys(grouping.window for grouping in groupings))
+        windows = [rows.aggregation.grouping.window for rows in aggregated if rows is not None]
+        return [window for window in dict.fromkeys(windows) if isinstance(window, TimeWindow)]
 
     @property
     def countable(self) -> list[tuple[Grouping, tuple[int, ...]]]:
@@ -210,7 +210,7 @@ class WantedRows:
         ]
         numbers = self._relation.load(columns, batch.num_rows)
         wanted = self._wanted(self._relation.scope(numbers))
-        if dealing.streams.job.columns:
+        if dealing.streams.job.joins and dealing.streams.job.columns:
             key = batch.column(place[dealing.streams.job.columns[dealing.stream]])
             if key.null_count and not self._alone:
                 wanted &= key.is_valid().to_numpy(zero_copy_only=False)

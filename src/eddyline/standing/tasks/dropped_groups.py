@@ -15,8 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.expressions import Argument
+from eddyline.standing.engine.aggregation.aggregate_parts import GONE
 from eddyline.standing.engine.aggregation.grouping import Grouping
-from eddyline.standing.engine.aggregation.shared_aggregate import GONE, PANE
+from eddyline.standing.engine.aggregation.shared_aggregate import PANE
+from eddyline.standing.engine.aggregation.time_window import TimeWindow
 from eddyline.standing.log.engine_inputs import aggregation_of
 from eddyline.standing.query_template import QueryTemplate, place_of
 
@@ -41,13 +43,16 @@ def key_columns(grouping: Grouping) -> frozenset[int]:
 def is_countable(template: QueryTemplate) -> bool:
     """Tell whether what a query groups by says all that it asks of an event.
 
-    It is of one stream, and selects by nothing but the columns that it groups by, without Python
-    functions; and not by the time, of which only the pane is known.
+    It is of one stream, in windows that are no sessions, and selects by nothing but the columns
+    that it groups by, without Python functions; and not by the time, of which only the pane is
+    known.
     """
     if template.aggregated is None or len(template.inputs) > 1 or template.functions:
         return False
     grouping = template.aggregated.aggregation.grouping
     columns = key_columns(grouping)
+    if template.aggregated.in_sessions:
+        return False
     return template.selected[0] <= columns and grouping.time.column not in columns
 
 
@@ -69,8 +74,10 @@ class DroppedGroups:
     """Counts the dropped events of a task by the groups of one grouping."""
 
     def __init__(self, grouping: Grouping, columns: Sequence[int]) -> None:
-        """``columns`` of the stream are grouped by."""
-        self._grouping = grouping
+        """``columns`` of the stream are grouped by; TypeError for a grouping of sessions."""
+        if not isinstance(grouping.window, TimeWindow):
+            raise TypeError("dropped events are in windows, not in sessions")
+        self._grouping, self._window = grouping, grouping.window
         self._columns = columns
         self._found: pa.Table | None = None
         self._events = 0
@@ -87,7 +94,7 @@ class DroppedGroups:
         self._too_many |= any(pa.types.is_nested(column.type) for column in own)
         times = rows.column(place[self._grouping.time.column])
         known = pa.array(dropped & times.is_valid().to_numpy(zero_copy_only=False))
-        panes = self._grouping.window.panes(times.filter(known).cast(pa.int64()).to_numpy())
+        panes = self._window.panes(times.filter(known).cast(pa.int64()).to_numpy())
         if self._too_many or not len(panes):
             return
         columns = {PANE: pa.array(panes), GONE: pa.array(np.ones(len(panes), np.int64))}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
 from eddyline.exchange.blobs import decoded, encoded
-from eddyline.standing.engine.aggregation.shared_aggregate import START
+from eddyline.standing.engine.aggregation.aggregate_parts import START
 from eddyline.standing.engine.shared_query import NEVER
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.tasks.counts import Counts, CountsByBatch

@@ -18,18 +18,19 @@ from eddyline.expressions.terms import decide, terms_of
 from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.aggregation.aggregate_functions import value_of
-from eddyline.standing.engine.aggregation.estimates import Lost, estimated
-from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
-from eddyline.standing.engine.aggregation.shared_aggregate import (
-    FRAGMENT,
+from eddyline.standing.engine.aggregation.aggregate_parts import (
+    END,
     GONE,
     GROUP_MORE,
     GROUP_SPREAD,
     START,
-    by_query,
-    queries_in,
 )
+from eddyline.standing.engine.aggregation.estimates import Lost, estimated
+from eddyline.standing.engine.aggregation.fragments import FRAGMENT, queries_in
+from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
+from eddyline.standing.engine.aggregation.shared_aggregate import by_query
 from eddyline.standing.engine.aggregation.tallies import together
+from eddyline.standing.engine.aggregation.time_window import SessionWindow
 from eddyline.standing.engine.shared_query import NEVER
 from eddyline.standing.log.engine_inputs import (
     aggregated_column,
@@ -172,6 +173,14 @@ def _with_rows(rows: pa.Table, tallied: Tallied, template: QueryTemplate) -> npt
     return some
 
 
+def _bounds(rows: pa.Table, grouping: Grouping) -> list[pa.Array]:
+    """Return when windows begin and end: a session says so, others are as long as all are."""
+    starts = rows.column(START).combine_chunks()
+    if isinstance(grouping.window, SessionWindow):
+        return [starts, rows.column(END).combine_chunks()]
+    return [starts, pa.array(starts.to_numpy() + grouping.window.size)]
+
+
 def _floats(rows: pa.Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column of numbers, 0 where there is none."""
     if name not in rows.column_names:
@@ -271,10 +280,8 @@ class AggregatingQueries:
         if aggregation is None or aggregated is None:
             raise ValueError(f"{template.sql} aggregates nothing")
         numbers = rows.column(FRAGMENT).to_numpy()
-        starts = rows.column(START).combine_chunks().to_numpy()
         window = arrow_type(aggregated.types[0], template.settings.time_zone)
-        columns = [pa.array(starts), pa.array(starts + grouping.window.size)]
-        columns = [column.cast(window.field("start").type) for column in columns]
+        columns = [each.cast(window.field("start").type) for each in _bounds(rows, grouping)]
         columns += [rows.column(f"k{n}").combine_chunks() for n in range(len(grouping.keys))]
         errors: dict[int, Exception] = {}
         joined = len(streams_of(template)) > 1

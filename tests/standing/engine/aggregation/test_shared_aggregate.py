@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,12 +17,13 @@ from eddyline.standing.engine.aggregation.aggregate_functions import (
     AggregateFunction,
     value_of,
 )
-from eddyline.standing.engine.aggregation.shared_aggregate import (
-    FRAGMENT,
+from eddyline.standing.engine.aggregation.aggregate_parts import (
+    FEW_FRAGMENTS,
     START,
-    SharedAggregate,
-    by_query,
+    AggregateParts,
 )
+from eddyline.standing.engine.aggregation.fragments import FRAGMENT
+from eddyline.standing.engine.aggregation.shared_aggregate import SharedAggregate, by_query
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
 
 COUNT = Aggregate(AggregateFunction.COUNT, None, pa.int64())
@@ -45,10 +47,10 @@ rows = st.lists(
 )
 
 
-def take(aggregate: SharedAggregate, taken: list[Row]) -> None:
+def take(aggregate: AggregateParts, taken: list[Row]) -> npt.NDArray[np.bool_]:
     times, groups, values, wanted = zip(*taken, strict=True)
     fragments = list(dict.fromkeys(wanted))
-    aggregate.take(
+    return aggregate.take(
         pa.array(times, pa.int64()),
         [pa.array(groups, pa.string())],
         {COUNT: None, SUM: pa.array(values, pa.int64())},
@@ -179,6 +181,19 @@ def test_parts_stay_few() -> None:
     rows_kept, parts = aggregate.stored()
     assert rows_kept == 200
     assert parts <= 9
+
+
+def test_sets_of_queries_are_forgotten_with_their_rows() -> None:
+    aggregate = SharedAggregate(TimeWindow(10, 10), 1)
+    for number in range(3 * FEW_FRAGMENTS):
+        take(aggregate, [(number, "a", 1, frozenset({number, number + 1}))])
+        aggregate.close(number)
+        aggregate.changes()
+    assert len(aggregate._fragments) <= FEW_FRAGMENTS + 1
+    closed = aggregate.close(4 * FEW_FRAGMENTS)
+    assert closed is not None
+    last = by_query([closed], 1)
+    assert max(last[FRAGMENT].to_pylist()) == 3 * FEW_FRAGMENTS
 
 
 def test_a_row_without_a_time_is_in_no_window() -> None:

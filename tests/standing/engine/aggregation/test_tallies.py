@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from eddyline.standing.engine.aggregation.shared_aggregate import START
+from eddyline.standing.engine.aggregation.aggregate_parts import START
 from eddyline.standing.engine.aggregation.tallies import SOME_TIME, WindowTallies, together
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
 from eddyline.standing.engine.shared_query import NEVER

@@ -6,6 +6,7 @@ the numbers of its fields, of a list by those of its items. Time grows with all 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -74,6 +75,16 @@ def alike_numbers(values: pa.Array) -> Numbers:
     encoded = grouped_alike(values).dictionary_encode(null_encoding="encode")
     numbers: Numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers
+
+
+def numbers_of_tuples(columns: Sequence[pa.Array], rows: int) -> Numbers:
+    """Return a number for each of so many rows, the same for tuples that are one to Spark."""
+    known: Numbers = np.zeros(rows, np.int64)
+    for column in columns:
+        own = alike_numbers(column)
+        pairs = known * (int(own.max(initial=0)) + 1) + own
+        known = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return known
 
 
 def ranks(values: pa.Array) -> Numbers:

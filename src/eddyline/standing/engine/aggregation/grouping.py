@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from eddyline.engine.join_graph import Place
 from eddyline.expressions import Expression
 from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate
-from eddyline.standing.engine.aggregation.time_window import TimeWindow
+from eddyline.standing.engine.aggregation.time_window import SessionWindow, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """How rows are grouped: by windows of a time, and by the values of keys.
+    """How rows are grouped: by windows or sessions of a time, and by the values of keys.
 
     Queries that have it in common share their aggregates. A window closes ``delay`` microseconds
     after the watermark has passed its end.
     """
 
-    window: TimeWindow
+    window: TimeWindow | SessionWindow
     time: Place
     keys: tuple[Expression, ...]
     delay: int = 0

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from eddyline.standing.engine.aggregation.shared_aggregate import PANE, START
+from eddyline.standing.engine.aggregation.aggregate_parts import START
+from eddyline.standing.engine.aggregation.shared_aggregate import PANE
 from eddyline.standing.engine.aggregation.time_window import Times, TimeWindow
 from eddyline.standing.engine.shared_query import NEVER
 
@@ -47,7 +48,7 @@ class WindowTallies:
 
     def __init__(self, window: TimeWindow, delay: int = 0, early: int = 0) -> None:
         """Where a bound is :data:`~eddyline.standing.engine.shared_query.NEVER` there is none."""
-        self._window = window
+        self.window = window
         self._delay = delay
         self.early = early
         self._open = OPEN.empty_table()
@@ -84,7 +85,7 @@ class WindowTallies:
             return None
         own = self._open.filter(pa.compute.not_equal(self._open[PANE], SOME_TIME))
         panes: Times = own[PANE].to_numpy()
-        places, starts = self._window.closing(panes, closed - self._delay, watermark - self._delay)
+        places, starts = self.window.closing(panes, closed - self._delay, watermark - self._delay)
         windows = None
         if len(places):
             rows = own.take(pa.array(places)).drop_columns([PANE])
@@ -98,7 +99,7 @@ class WindowTallies:
         """Return the watermark by which the next window closes; None where nothing is kept."""
         panes = self._open[PANE].to_numpy()
         panes = panes[panes != SOME_TIME]
-        end = self._window.next_end(panes, closed - self._delay)
+        end = self.window.next_end(panes, closed - self._delay)
         return None if end is None else end + self._delay
 
     def load(self, kept: pa.Table | None) -> None:
@@ -122,10 +123,10 @@ class WindowTallies:
         dropped = self._open["events"].to_numpy() - self._open["taken"].to_numpy()
         starts = windows[START].to_numpy()
         first = starts - min(self.early, NEVER)
-        last = starts + self._window.size + self._delay
+        last = starts + self.window.size + self._delay
         near = []
         for one, other in zip(first.tolist(), last.tolist(), strict=True):
-            close = (panes + self._window.pane > one) & (panes < other)
+            close = (panes + self.window.pane > one) & (panes < other)
             near.append(int(dropped[close | (panes == SOME_TIME)].sum()))
         place = windows.schema.get_field_index("near")
         return windows.set_column(place, "near", pa.array(near, pa.int64()))
@@ -134,7 +135,7 @@ class WindowTallies:
         """Forget panes whose windows have closed, but for what later ones might be joined with."""
         panes: Times = self._open[PANE].to_numpy()
         wait = self._delay + (self.early if self.early < NEVER else 0)
-        until = self._window.last_ends(panes) + wait
+        until = self.window.last_ends(panes) + wait
         gone = (until <= closed) & (panes != SOME_TIME)
         if not gone.any():
             return

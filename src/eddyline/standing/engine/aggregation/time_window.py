@@ -87,3 +87,54 @@ class TimeWindow:
 
     def _last_starts(self, panes: Times) -> Times:
         return panes - (panes - self.start) % self.slide
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """Sessions: stretches of time in which no row is later than the one before by more than a gap.
+
+    A session ends ``gap`` microseconds after its last row. A row at the very end of a session
+    belongs to it, as in Spark. ValueError for a gap that is no time.
+    """
+
+    gap: int
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0:
+            raise ValueError(f"sessions with a gap of {self.gap} have no end")
+
+
+class Sessions(NamedTuple):
+    """For each of some stretches of time the session that it is in: its number, start and end."""
+
+    numbers: npt.NDArray[np.int64]
+    starts: Times
+    ends: Times
+
+
+def sessions_of(groups: npt.NDArray[np.integer], starts: Times, ends: Times) -> Sessions:
+    """Return the sessions of stretches by group: those that overlap, or meet, are one.
+
+    Takes time as sorting does.
+
+    >>> starts, ends = np.array([5, 0, 9, 11]), np.array([9, 5, 20, 12])
+    >>> found = sessions_of(np.array([0, 0, 1, 0]), starts, ends)
+    >>> found.starts, found.ends
+    (array([ 0,  0,  9, 11]), array([ 9,  9, 20, 12]))
+    """
+    number = len(starts)
+    _, groups = np.unique(groups, return_inverse=True)
+    order = np.lexsort((starts, groups))
+    groups, begun = groups[order], starts[order]
+    by_end = np.argsort(ends, kind="stable")
+    ranks = np.empty(number, np.int64)
+    ranks[by_end] = np.arange(number)
+    # The latest end so far of each group: groups come one after the other, so a later one is more.
+    latest = ends[by_end[np.maximum.accumulate(groups * number + ranks[order]) % max(number, 1)]]
+    begins = np.ones(number, np.bool_)
+    begins[1:] = (groups[1:] != groups[:-1]) | (begun[1:] > latest[:-1])
+    firsts = np.flatnonzero(begins)
+    lasts = np.append(firsts[1:], number)[: len(firsts)] - 1
+    numbers = np.empty(number, np.int64)
+    numbers[order] = np.cumsum(begins) - 1
+    return Sessions(numbers, begun[firsts][numbers], latest[lasts][numbers])
