@@ -35,6 +35,10 @@ AGGREGATE = """SELECT symbol, window.start AS began, count(*) AS n, sum(volume) 
                FROM trades WHERE price > {} AND volume < {}
                GROUP BY symbol, window(time, '2 minutes', '1 minute')"""
 
+SESSIONS = """SELECT symbol, session_window.start AS began, session_window.end AS ended,
+              count(*) AS n, sum(volume) AS sold FROM trades WHERE price > {} AND volume < {}
+              GROUP BY symbol, session_window(time, '30 seconds')"""
+
 ABSENCE = """SELECT t.symbol, t.volume AS alone, t.time AS since
              FROM trades t NOT FOLLOWED BY quotes q
              ON t.symbol = q.symbol AND q.volume < {1} WITHIN 10 SECONDS
@@ -45,6 +49,9 @@ UNION = """SELECT symbol, price, volume FROM trades WHERE price > {0} AND volume
 
 WITHIN = 10
 """Seconds that it waits."""
+
+LASTING = (SELECTION, UNION, JOIN, ABSENCE, AGGREGATE, SESSIONS)
+"""Queries of all kinds."""
 
 RAISING = (
     """SELECT symbol, price, volume, 100 / (volume - {1}) AS ratio
@@ -83,7 +90,7 @@ PATTERNS = 0.2
 WATERMARK = 60
 """Seconds by which events may be late; those of a micro-batch are of one minute."""
 
-JOBS = ("select trades", "join quotes.0 trades.0", "aggregate trades")
+JOBS = ("select trades", "join quotes.0 trades.0", "aggregate trades", "sessions trades.0")
 
 COMPACTED = 20
 """Changes after which the log of queries is compacted, as it is after 1,000 of a user's."""
@@ -103,7 +110,7 @@ MERGED = 5
 
 def query(chance: random.Random) -> str:
     """Return a query: a selection, two, a join, a sequence or an aggregate; a third may raise."""
-    kinds = RAISING if chance.random() < 1 / 3 else [SELECTION, UNION, JOIN, ABSENCE, AGGREGATE]
+    kinds = RAISING if chance.random() < 1 / 3 else list(LASTING)
     text = chance.choice(kinds)
     asked = text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
     if chance.random() < DERIVING:
@@ -124,9 +131,10 @@ def come_and_go(queries: StandingQueries, chance: random.Random, stopped: thread
         some = chance.choice(names) if len(names) > len(JOBS) + 1 else None
         if kind < 0.5 and len(names) < MOST_QUERIES:  # noqa: PLR2004 - of ten changes five
             sql = query(chance)
-            # Joins look back at stored rows, which a batch query does not know of.
-            is_join = "JOIN" in sql or "FOLLOWED BY" in sql
-            looks_back = not is_join and chance.random() < 2 / 3
+            # Joins look back at stored rows, which a batch query does not know of; sessions at
+            # nothing.
+            alone = not any(word in sql for word in ("JOIN", "FOLLOWED BY", "session_window"))
+            looks_back = alone and chance.random() < 2 / 3
             backfill = chance.choice(BACKFILLS) if looks_back else None
             queries.add(sql, name=f"q{time.time_ns()}-{count}", backfill=backfill)
             count += 1
@@ -177,6 +185,7 @@ def main(directory: Path, seed: int, files: int) -> int:
         ("first-join", JOIN),
         ("first-absence", ABSENCE),
         ("first-aggregate", AGGREGATE),
+        ("first-sessions", SESSIONS),
     )
     for name, sql in firsts:
         if name not in known:

@@ -140,4 +140,7 @@ def ends(row: Row, query: StandingQuery) -> int:
 def _window_of(query: StandingQuery) -> TimeWindow:
     if query.template.aggregated is None:
         raise ValueError(f"{query.name} aggregates nothing")
-    return query.template.aggregated.aggregation.grouping.window
+    window = query.template.aggregated.aggregation.grouping.window
+    if not isinstance(window, TimeWindow):
+        raise TypeError(f"{query.name} has sessions, which take no backfill")
+    return window

@@ -45,10 +45,10 @@ class AggregatedRows:
 
     The expressions of ``aggregation`` are over all inputs of the query. For each window, or
     session, and group there are the window, the keys and the aggregates, of Spark's ``types`` as
-    JSON in this order: the rows that outputs are made of. ``having`` says which of them are results; in it argument 0
-    is the window's start and 1 its end, then come keys and aggregates, and -1 is the template's
-    first constant. ``names`` has for each aggregate the columns of results that it is, or its own
-    text where it is only a part of some.
+    JSON in this order: the rows that outputs are made of. ``having`` says which of them are
+    results; in it argument 0 is the window's start and 1 its end, then come keys and aggregates,
+    and -1 is the template's first constant. ``names`` has for each aggregate the columns of results
+    that it is, or its own text where it is only a part of some.
     """
 
     aggregation: Aggregation

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eddyline.standing.engine.aggregation import shared_sessions
 from eddyline.standing.engine.aggregation.aggregate_functions import value_of
 from eddyline.standing.engine.aggregation.aggregate_parts import END, START
 from eddyline.standing.engine.aggregation.fragments import FRAGMENT
@@ -19,6 +22,14 @@ from tests.standing.engine.aggregation.test_shared_aggregate import COUNT, SUM, 
 
 Session = tuple[int, int, str | None, int, int, int]
 """Start, end, group, query, count and sum."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_turns() -> Iterator[None]:
+    """Sessions are closed a few at a time, as very many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_sessions, "AT_ONCE", 3)
+        yield
 
 
 @dataclass

@@ -101,5 +101,6 @@ def by_query(tables: Iterable[pa.Table], keys: int) -> pa.Table:
         place = rows.schema.get_field_index(FRAGMENT)
         parts.append(rows.set_column(place, FRAGMENT, pa.array(members[firsts + within])))
     rows = pa.concat_tables(parts, promote_options="default")
-    bounds = [name for name in (START, END) if name in rows.column_names]
-    return put_together(rows, [*bounds, *(f"k{number}" for number in range(keys)), FRAGMENT])
+    if END in rows.column_names:  # a session is in one place, and whole
+        return rows
+    return put_together(rows, [START, *(f"k{number}" for number in range(keys)), FRAGMENT])

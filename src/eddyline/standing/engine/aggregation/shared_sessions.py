@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,16 @@ from eddyline.standing.engine.aggregation.merged_parts import put_together
 from eddyline.standing.engine.aggregation.time_window import (
     Sessions,
     SessionWindow,
+    Stretches,
     Times,
-    sessions_of,
 )
 
 Numbers = npt.NDArray[np.int64]
+
+AT_ONCE: Final = 1 << 21
+"""Stretches, each for a kind of queries, that are looked at together: about 100 MB."""
+
+_SESSION: Final = "session"
 
 
 class SharedSessions(AggregateParts):
@@ -60,14 +66,24 @@ class SharedSessions(AggregateParts):
         until = watermark - self.delay
         if not any((_times(table, END) < until).any() for table in self._parts.values()):
             return None
-        stretches = pa.concat_tables(self._parts.values(), promote_options="default")
-        wanted = self._that_may_close(stretches, until)
-        closed = wanted.sessions.ends < until
-        if not closed.any():
+        rows = pa.concat_tables(self._parts.values(), promote_options="default")
+        columns = [rows.column(key).combine_chunks() for key in self._keys]
+        groups = numbers_of_tuples(columns, len(rows))
+        stretches = Stretches(groups, _times(rows, START), _times(rows, END))
+        before, after = _numbers(rows), _numbers(rows).copy()
+        fragments = np.unique(before)
+        kinds = _Kinds.of({n: self._fragments.queries(n) for n in fragments.tolist()})
+        tables, sets = [], Fragments()
+        for places in _that_may_close(stretches, until, kinds.sizes(before)):
+            wanted = _wanted(stretches, places, before, kinds)
+            closed = wanted.sessions.ends < until
+            if closed.any():
+                tables.append(self._closed_sessions(rows, wanted, closed, sets))
+                self._leave(after, wanted, closed)
+        if not tables:
             return None
-        table = self._closed_sessions(stretches, wanted, closed)
-        self._leave(stretches, wanted, closed)
-        return table
+        self._replace(after)
+        return with_sets(pa.concat_tables(tables, promote_options="default"), sets)
 
     def due(self) -> int | None:
         """Return the watermark by which the next session may close; None where nothing is kept."""
@@ -77,60 +93,61 @@ class SharedSessions(AggregateParts):
         ends = [int(own[own >= until].min()) for own in every if (own >= until).any()]
         return min(ends) + self.delay + 1 if ends else None
 
-    def _that_may_close(self, stretches: pa.Table, until: int) -> _Wanted:
-        """Return the sessions by kind of query that have a stretch which has ended."""
-        groups = numbers_of_tuples(
-            [stretches.column(key).combine_chunks() for key in self._keys], len(stretches)
-        )
-        starts, ends = _times(stretches, START), _times(stretches, END)
-        # No session goes beyond what all stretches of its group make together.
-        widest = sessions_of(groups, starts, ends)
-        some = np.zeros(len(stretches), np.bool_)
-        some[widest.numbers[ends < until]] = True
-        places = np.flatnonzero(some[widest.numbers])
-        used, own = np.unique(_numbers(stretches)[places], return_inverse=True)
-        kinds = _Kinds.of([self._fragments.queries(int(number)) for number in used])
-        sizes = np.array([len(each) for each in kinds.of_fragments])[own]
-        stretch = np.repeat(places, sizes)
-        kind = np.concatenate([kinds.of_fragments[number] for number in own.tolist()])
-        together = groups[stretch] * len(kinds.queries) + kind
-        sessions = sessions_of(together, starts[stretch], ends[stretch])
-        return _Wanted(stretch, kind, sessions, kinds)
-
     def _closed_sessions(
-        self, stretches: pa.Table, wanted: _Wanted, closed: npt.NDArray[np.bool_]
+        self, rows: pa.Table, wanted: _Wanted, closed: npt.NDArray[np.bool_], sets: Fragments
     ) -> pa.Table:
-        """Return a row for each session that has closed, its group and kind of query."""
-        kinds = Fragments()
-        numbers = np.array([kinds.number(queries) for queries in wanted.kinds.queries], np.int32)
-        rows = stretches.take(pa.array(wanted.stretches[closed]))
-        rows = renumbered(rows, numbers[wanted.of_kinds[closed]])
-        starts, ends = wanted.sessions.starts[closed], wanted.sessions.ends[closed]
-        rows = _between(rows, starts, ends)
-        return with_sets(put_together(rows, [START, END, *self._keys, FRAGMENT]), kinds)
+        """Return a row for each session that has closed, with its group and kind of query.
 
-    def _leave(self, stretches: pa.Table, wanted: _Wanted, closed: npt.NDArray[np.bool_]) -> None:
+        The kinds are numbered as ``sets`` of queries.
+        """
+        sessions = wanted.sessions
+        own = closed[sessions.numbers]
+        names = [START, END, *self._keys, FRAGMENT]
+        parts = rows.drop_columns(names).take(pa.array(wanted.rows[wanted.by_kind[own]]))
+        parts = parts.append_column(_SESSION, pa.array(sessions.numbers[own]))
+        parts = put_together(parts, [_SESSION])
+        numbers = parts.column(_SESSION).to_numpy()
+        firsts = wanted.by_kind[sessions.firsts[numbers]]
+        fragments = np.array([sets.number(queries) for queries in wanted.kinds.queries], np.int32)
+        table = rows.select(names).take(pa.array(wanted.rows[firsts]))
+        table = _between(table, sessions.starts[numbers], sessions.ends[numbers])
+        table = renumbered(table, fragments[wanted.of_kinds[firsts]])
+        for name in parts.column_names:
+            if name != _SESSION:
+                table = table.append_column(name, parts.column(name))
+        return table
+
+    def _leave(
+        self,
+        fragments: npt.NDArray[np.int32],
+        wanted: _Wanted,
+        closed: npt.NDArray[np.bool_],
+    ) -> None:
         """Take queries whose sessions have closed from the sets of their stretches."""
-        before = _numbers(stretches)
-        after = before.copy()
-        after[wanted.stretches[closed]] = -1
-        left: dict[int, list[int]] = {}
-        some = ~closed & (after[wanted.stretches] < 0)
-        pairs = zip(wanted.stretches[some].tolist(), wanted.of_kinds[some].tolist(), strict=True)
-        for stretch, kind in pairs:
-            left.setdefault(stretch, []).append(kind)
-        known: dict[tuple[int, ...], int] = {}
-        for stretch, of_stretch in left.items():
-            key = tuple(of_stretch)
+        stays = np.empty(len(wanted.rows), np.bool_)
+        stays[wanted.by_kind] = ~closed[wanted.sessions.numbers]
+        firsts = np.append(np.flatnonzero(np.diff(wanted.rows, prepend=-1)), len(wanted.rows))
+        staying = np.add.reduceat(stays, firsts[:-1], dtype=np.int64)
+        changed = np.flatnonzero(staying < np.diff(firsts))
+        fragments[wanted.rows[firsts[changed]]] = -1
+        known: dict[bytes, int] = {}
+        for place in changed[staying[changed] > 0].tolist():
+            own = slice(firsts[place], firsts[place + 1])
+            kinds = wanted.of_kinds[own][stays[own]]
+            key = kinds.tobytes()
             if key not in known:
-                queries = np.concatenate([wanted.kinds.queries[kind] for kind in of_stretch])
+                queries = np.concatenate([wanted.kinds.queries[kind] for kind in kinds.tolist()])
                 known[key] = self._fragments.number(np.sort(queries))
-            after[stretch] = known[key]
-        first, changed = 0, []
-        for number, table in list(self._parts.items()):
-            own = after[first : first + len(table)]
-            first += len(table)
-            if not np.array_equal(own, before[first - len(table) : first]):
+            fragments[wanted.rows[own.start]] = known[key]
+
+    def _replace(self, fragments: npt.NDArray[np.int32]) -> None:
+        """Have the stretches of all parts in other fragments, or in none."""
+        sizes = [len(table) for table in self._parts.values()]
+        changed = []
+        bounds = pairwise(np.cumsum([0, *sizes]).tolist())
+        for (begin, end), (number, table) in zip(bounds, list(self._parts.items()), strict=True):
+            own = fragments[begin:end]
+            if not np.array_equal(own, _numbers(table)):
                 self._drop(number)
                 changed.append(renumbered(table, own).filter(pa.array(own >= 0)))
         self._keep(self._together(pa.concat_tables(changed, promote_options="default")))
@@ -144,9 +161,14 @@ class SharedSessions(AggregateParts):
 
     def _together(self, rows: pa.Table) -> pa.Table:
         columns = [rows.column(name).combine_chunks() for name in (*self._keys, FRAGMENT)]
-        numbers = numbers_of_tuples(columns, len(rows))
-        sessions = sessions_of(numbers, _times(rows, START), _times(rows, END))
-        rows = _between(rows, sessions.starts, sessions.ends)
+        groups = numbers_of_tuples(columns, len(rows))
+        stretches = Stretches(groups, _times(rows, START), _times(rows, END))
+        sessions = stretches.sessions(np.arange(len(rows)), stretches.groups)
+        if len(sessions.starts) == len(rows):
+            return rows.combine_chunks()
+        rows = rows.take(pa.array(stretches.order))
+        numbers = sessions.numbers
+        rows = _between(rows, sessions.starts[numbers], sessions.ends[numbers])
         return put_together(rows, [START, END, *self._keys, FRAGMENT])
 
 
@@ -155,39 +177,80 @@ class _Kinds(NamedTuple):
 
     queries: Sequence[npt.NDArray[np.int32]]
     """By kind, ascending."""
-    of_fragments: Sequence[Numbers]
-    """The kinds whose queries each fragment has."""
+    of_fragments: Mapping[int, Numbers]
+    """The kinds whose queries each fragment has, ascending."""
 
     @classmethod
-    def of(cls, fragments: Sequence[npt.NDArray[np.int32]]) -> _Kinds:
+    def of(cls, fragments: Mapping[int, npt.NDArray[np.int32]]) -> _Kinds:
         """Return the kinds of queries in some fragments, in time with the sum of their sizes."""
-        queries = np.concatenate(fragments)
-        numbers = np.repeat(np.arange(len(fragments)), list(map(len, fragments)))
+        queries = np.concatenate(list(fragments.values()))
+        numbers = np.repeat(list(fragments), list(map(len, fragments.values())))
         order = np.lexsort((numbers, queries))
         distinct, firsts = np.unique(queries[order], return_index=True)
-        by_set: dict[bytes, list[int]] = {}
-        for query, own in zip(distinct.tolist(), np.split(numbers[order], firsts[1:]), strict=True):
-            by_set.setdefault(own.tobytes(), []).append(query)
-        of_fragments: list[list[int]] = [[] for _ in fragments]
+        by_set: dict[tuple[int, ...], list[int]] = {}
+        split = np.split(numbers[order], firsts[1:])
+        for query, own in zip(distinct.tolist(), split, strict=True):
+            by_set.setdefault(tuple(own.tolist()), []).append(query)
+        of_fragments: dict[int, list[int]] = {number: [] for number in fragments}
         for kind, members in enumerate(by_set):
-            for fragment in np.frombuffer(members, numbers.dtype).tolist():
+            for fragment in members:
                 of_fragments[fragment].append(kind)
         return cls(
             [np.array(members, np.int32) for members in by_set.values()],
-            [np.array(kinds, np.int64) for kinds in of_fragments],
+            {number: np.array(kinds, np.int64) for number, kinds in of_fragments.items()},
         )
+
+    def sizes(self, fragments: npt.NDArray[np.int32]) -> Numbers:
+        """Return how many kinds of queries want rows of each of these fragments."""
+        known = np.zeros(int(fragments.max(initial=-1)) + 1, np.int64)
+        for number, kinds in self.of_fragments.items():
+            known[number] = len(kinds)
+        sizes: Numbers = known[fragments]
+        return sizes
 
 
 class _Wanted(NamedTuple):
-    """Stretches with a kind of queries that wants each, and the session of such a query.
+    """Rows of stretches, each once for each kind of queries that wants it, and their sessions.
 
-    A stretch is there once for each such kind.
+    ``by_kind`` has the order in which ``sessions`` are of them: a session is of one kind of query.
     """
 
-    stretches: Numbers
+    rows: Numbers
     of_kinds: Numbers
+    by_kind: Numbers
     sessions: Sessions
     kinds: _Kinds
+
+
+def _that_may_close(stretches: Stretches, until: int, sizes: Numbers) -> Iterator[Numbers]:
+    """Yield the stretches whose sessions may have ended, by their places in order.
+
+    No session goes beyond what all stretches of its group make together: what is yielded together
+    has all of these, and is about :data:`AT_ONCE` by ``sizes``.
+    """
+    widest = stretches.sessions(np.arange(len(stretches.order)), stretches.groups)
+    some = np.zeros(len(widest.starts), np.bool_)
+    some[widest.numbers[stretches.ends < until]] = True
+    places = np.flatnonzero(some[widest.numbers])
+    before = np.cumsum(sizes[stretches.order[places]]) // AT_ONCE
+    begins = np.flatnonzero(np.diff(widest.numbers[places], prepend=-1))
+    cuts = begins[np.flatnonzero(np.diff(before[begins], prepend=0))]
+    yield from np.split(places, cuts[cuts > 0])
+
+
+def _wanted(
+    stretches: Stretches, places: Numbers, fragments: npt.NDArray[np.int32], kinds: _Kinds
+) -> _Wanted:
+    """Return some stretches by kind of query, and the sessions of these."""
+    own = fragments[stretches.order[places]].tolist()
+    by_place = [kinds.of_fragments[number] for number in own]
+    chosen = np.repeat(places, list(map(len, by_place)))
+    of_kinds = np.concatenate(by_place)
+    by_kind = np.argsort(of_kinds, kind="stable")  # and in a kind in the order of stretches
+    groups = stretches.groups[chosen[by_kind]]
+    together = of_kinds[by_kind] * (int(groups.max()) + 1) + groups
+    sessions = stretches.sessions(chosen[by_kind], together)
+    return _Wanted(stretches.order[chosen], of_kinds, by_kind, sessions, kinds)
 
 
 def _times(table: pa.Table, name: str) -> Times:

@@ -104,37 +104,49 @@ class SessionWindow:
             raise ValueError(f"sessions with a gap of {self.gap} have no end")
 
 
+class Stretches:
+    """Stretches of time by group, in the order of groups and starts.
+
+    Sorted once, so that the sessions of any choice of them take no more than one pass.
+    """
+
+    def __init__(self, groups: npt.NDArray[np.integer], starts: Times, ends: Times) -> None:
+        self.order = np.lexsort((starts, groups))
+        """The places of the stretches as they were given."""
+        self.groups = groups[self.order].astype(np.int64)
+        self.starts, self.ends = starts[self.order], ends[self.order]
+        self._by_end = np.argsort(self.ends, kind="stable")
+        self._ranks = np.empty(len(starts), np.int64)
+        self._ranks[self._by_end] = np.arange(len(starts))
+
+    def sessions(self, chosen: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> Sessions:
+        """Return the sessions of stretches in their order, which are those of some groups.
+
+        These ascend. What overlaps in a group, or meets, is one.
+
+        >>> starts, ends = np.array([5, 0, 9, 11]), np.array([9, 5, 20, 12])
+        >>> stretches = Stretches(np.array([0, 0, 1, 0]), starts, ends)
+        >>> found = stretches.sessions(np.arange(4), stretches.groups)
+        >>> found.starts, found.ends, found.numbers
+        (array([ 0, 11,  9]), array([ 9, 12, 20]), array([0, 0, 1, 2]))
+        """
+        number = len(self.order)
+        starts = self.starts[chosen]
+        # The latest end so far: groups come one after the other, so that of a later one is more.
+        latest = np.maximum.accumulate(groups * number + self._ranks[chosen])
+        ends = self.ends[self._by_end[latest % max(number, 1)]]
+        begins = np.ones(len(chosen), np.bool_)
+        begins[1:] = (groups[1:] != groups[:-1]) | (starts[1:] > ends[:-1])
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts[1:], len(chosen))[: len(firsts)] - 1
+        return Sessions(np.cumsum(begins) - 1, firsts, starts[firsts], ends[lasts])
+
+
 class Sessions(NamedTuple):
-    """For each of some stretches of time the session that it is in: its number, start and end."""
+    """Sessions, and for each of some stretches the number of the one that it is in."""
 
     numbers: npt.NDArray[np.int64]
+    firsts: npt.NDArray[np.int64]
+    """The first stretch of each session."""
     starts: Times
     ends: Times
-
-
-def sessions_of(groups: npt.NDArray[np.integer], starts: Times, ends: Times) -> Sessions:
-    """Return the sessions of stretches by group: those that overlap, or meet, are one.
-
-    Takes time as sorting does.
-
-    >>> starts, ends = np.array([5, 0, 9, 11]), np.array([9, 5, 20, 12])
-    >>> found = sessions_of(np.array([0, 0, 1, 0]), starts, ends)
-    >>> found.starts, found.ends
-    (array([ 0,  0,  9, 11]), array([ 9,  9, 20, 12]))
-    """
-    number = len(starts)
-    _, groups = np.unique(groups, return_inverse=True)
-    order = np.lexsort((starts, groups))
-    groups, begun = groups[order], starts[order]
-    by_end = np.argsort(ends, kind="stable")
-    ranks = np.empty(number, np.int64)
-    ranks[by_end] = np.arange(number)
-    # The latest end so far of each group: groups come one after the other, so a later one is more.
-    latest = ends[by_end[np.maximum.accumulate(groups * number + ranks[order]) % max(number, 1)]]
-    begins = np.ones(number, np.bool_)
-    begins[1:] = (groups[1:] != groups[:-1]) | (begun[1:] > latest[:-1])
-    firsts = np.flatnonzero(begins)
-    lasts = np.append(firsts[1:], number)[: len(firsts)] - 1
-    numbers = np.empty(number, np.int64)
-    numbers[order] = np.cumsum(begins) - 1
-    return Sessions(numbers, begun[firsts][numbers], latest[lasts][numbers])
