@@ -49,6 +49,9 @@ QUERIES = {
                  AND q.time BETWEEN t.time AND t.time + INTERVAL 3 SECONDS
                  WHERE t.price > 70 AND q.volume < 300
                  GROUP BY session_window(t.time, '5 seconds'), t.symbol""",
+    "ranked": """SELECT e, symbol, n, sum(n) OVER (PARTITION BY e) AS together FROM (
+                     SELECT session_window.end e, symbol, count(*) n FROM trades WHERE price > 30
+                     GROUP BY session_window(time, '2 seconds'), symbol)""",
     "sectors": """SELECT session_window.start s, session_window.end e, x.sector,
                   sum(t.volume * x.weight) w FROM trades t JOIN sectors x ON t.symbol = x.symbol
                   WHERE t.price > 50 GROUP BY x.sector, session_window(t.time, '2 seconds')""",
@@ -109,6 +112,10 @@ def test_sessions_close_with_what_plain_spark_has_of_them(
     with opened() as queries:
         for name, sql in QUERIES.items():
             queries.add(sql, name=name)
+        with pytest.raises(NotShareableError, match="of a session, its end"):
+            queries.add(
+                QUERIES["ranked"].replace("session_window.end", "session_window.start"), name="x"
+            )
         queries.add(QUERIES["few"].replace("> 60", "> 10"), name="dropped")
         queries.add_many(PER_SYMBOL, chosen)
         run_all(queries, sink)
@@ -157,7 +164,7 @@ def test_sessions_close_with_what_plain_spark_has_of_them(
         ("'-5 minutes'", "not always as long, or none"),
     ],
 )
-def test_gaps_are_constant(
+def test_what_a_session_cannot_be(
     spark: SparkSession, tmp_path: Path, trades: Feed, gap: str, why: str
 ) -> None:
     streams = {"trades": trades.stream()}

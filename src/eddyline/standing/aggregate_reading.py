@@ -45,6 +45,7 @@ from eddyline.standing.engine.aggregation.aggregate_functions import (
 )
 from eddyline.standing.engine.aggregation.alike_values import can_be_grouped
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
+from eddyline.standing.engine.aggregation.time_window import SessionWindow
 from eddyline.standing.engine.shared_query import NEVER, SharedQuery
 from eddyline.standing.engine.windows import farthest
 from eddyline.standing.markers import PARAMETER
@@ -125,6 +126,8 @@ class AggregateReader:
         self._functions: dict[Aggregate, Tree] = {}
         self._columns: tuple[CatalystExpression, ...] = ()
         self._group_columns: dict[ExpressionId, int] = {}
+        self.in_sessions = False
+        """Whether the windows are sessions, which end apart where they begin together."""
         self._truncations: dict[ExpressionId, tuple[Tree, Tree]] = {}
         """Groups that are said by a truncated time, and that time, by their attributes."""
         values = tuple(map(Tree.of, catalyst.aggregated(nodes.aggregate)))
@@ -214,7 +217,10 @@ class AggregateReader:
 
     def _is_window(self, tree: Tree) -> bool:
         if tree.name == "GetStructField":
-            return self._is_window(self._named(tree.children[0]))
+            begins = str(tree.node.fields["ordinal"]) == "0"
+            return not (begins and self.in_sessions) and self._is_window(
+                self._named(tree.children[0])
+            )
         truncated_time = tree.name == "AttributeReference" and tree.identity in self._truncations
         return truncated_time or self._column(tree) == 0
 
@@ -251,6 +257,7 @@ class AggregateReader:
         if window_group is None:
             raise not_understood(self._no_window(meant))
         (window, time), tree = window_group
+        self.in_sessions = isinstance(window, SessionWindow)
         place = self._rows.place(self._rows.definitions.named(time))
         if place is None or not self._rows.is_event_time(*place):
             raise not_understood(

@@ -46,7 +46,9 @@ class WindowStep:
 
 
 class GroupReader(Protocol):
-    """What has read the aggregate below."""
+    """What has read the aggregate below; ``in_sessions`` says whether its windows are sessions."""
+
+    in_sessions: bool
 
     def windows(self, plan: Plan) -> frozenset[ExpressionId]:
         """Return the outputs of a plan that say of which window a row is."""
@@ -76,14 +78,21 @@ def said_of(
     ``meanings`` are those of the outputs below it. Its parameters are taken among those that are
     ``shown``: they come to Spark with each row.
     """
-    return _StepReader(groups.windows(step.below), shown).text(step, meanings)
+    windows = groups.windows(step.below)
+    return _StepReader(windows, shown, in_sessions=groups.in_sessions).text(step, meanings)
 
 
 class _StepReader:
     """Reads a step from the bottom up."""
 
-    def __init__(self, windows: Iterable[ExpressionId], shown: ShownParameters) -> None:
-        """Take which attributes below it say of which window a row is."""
+    def __init__(
+        self, windows: Iterable[ExpressionId], shown: ShownParameters, *, in_sessions: bool
+    ) -> None:
+        """Take which attributes below it say of which window a row is.
+
+        Sessions that begin at the same time may end, and so come, at different ones.
+        """
+        self._in_sessions = in_sessions
         self._windows = set(windows)
         self._shown = shown
         self._names: dict[int, str] = {}
@@ -127,10 +136,13 @@ class _StepReader:
         if not any(self._is_window(Tree.of(value)) for value in by):
             raise not_understood(
                 f"{what} over the groups of several windows, of which there is no last one: write "
-                f"{remedy} with the window of the aggregate below, or its start or end"
+                f"{remedy} with the window of the aggregate below, or its start or end (of a "
+                "session, its end)"
             )
 
     def _is_window(self, tree: Tree) -> bool:
+        if tree.name == "GetStructField" and str(tree.node.fields["ordinal"]) == "0":
+            return not self._in_sessions and self._is_window(tree.children[0])
         if tree.name in {"Alias", "GetStructField"}:
             return self._is_window(tree.children[0])
         return tree.name == "AttributeReference" and tree.identity in self._windows
