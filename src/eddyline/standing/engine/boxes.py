@@ -11,7 +11,7 @@ import numpy.typing as npt
 from eddyline.expressions import Expression, evaluate, type_of
 from eddyline.expressions.vector import Scope
 from eddyline.standing.engine import filter_kernels as kernels
-from eddyline.standing.engine.key_space import KeySpace, key_space
+from eddyline.standing.engine.key_space import Bounds, KeySpace, key_space
 from eddyline.standing.engine.ranges import Box, Range
 
 Integers = npt.NDArray[np.int64]
@@ -37,43 +37,35 @@ class Constraints(NamedTuple):
 
 
 class Attribute:
-    """An attribute of predicates, with all ranges that its values are compared with."""
+    """An attribute of predicates, and how its values and their ranges are words."""
 
     def __init__(self, expression: Expression) -> None:
         self.expression = expression
         self._type = type_of(expression)
-        self._bounds: dict[Range, tuple[int, int]] = {}
         self._space: KeySpace | None = None
 
-    @property
-    def space(self) -> KeySpace:
-        """The words of its values."""
+    def fits(self, ranges: Sequence[Range]) -> bool:
+        """Tell whether ranges can be told apart by the words that there are, if there are any.
+
+        The first ones say which words there are.
+        """
         if self._space is None:
-            self._space = key_space(self._type, self._bounds)
-        return self._space
+            self._space = key_space(self._type, ranges)
+            return True
+        return self._space.fits(ranges)
 
-    def take(self, ranges: Collection[Range]) -> bool:
-        """Take further ranges; tell whether those known before have other words now."""
-        new = [range_ for range_ in ranges if range_ not in self._bounds]
-        before = self._space
-        if new and (before is None or not before.fits(new)):
-            self._bounds |= dict.fromkeys(new, (0, 0))
-            self._space = None
-            self._bounds = dict(
-                zip(self._bounds, self.space.bounds(list(self._bounds)), strict=True)
-            )
-            return before is not None
-        self._bounds |= zip(new, self.space.bounds(new), strict=True)
-        return False
-
-    @property
-    def bounds(self) -> Mapping[Range, tuple[int, int]]:
-        """The least and the greatest word of each range that was taken."""
-        return self._bounds
+    def bounds(self, ranges: Sequence[Range]) -> Bounds:
+        """Return the least and the greatest word of ranges that were taken, or that fit."""
+        return self._words().bounds(ranges)
 
     def words(self, scope: Scope) -> Integers:
         """Return the words of its values, one a row."""
-        return self.space.words(evaluate(self.expression, scope).values)
+        return self._words().words(evaluate(self.expression, scope).values)
+
+    def _words(self) -> KeySpace:
+        if self._space is None:
+            raise ValueError(f"no ranges of {self.expression} are known")
+        return self._space
 
 
 class Boxes:
@@ -83,7 +75,7 @@ class Boxes:
         self.attributes: list[Attribute] = []
         self._number: dict[Expression, int] = {}
         self._of: dict[int, Sequence[Box]] = {}
-        self._parts = [self._compiled({})]
+        self._parts = [self._compiled(self._read({}))]
         self._gone = 0  # queries removed since all boxes were compiled
 
     def __len__(self) -> int:
@@ -99,10 +91,11 @@ class Boxes:
         if both := boxes.keys() & self._of.keys():
             raise ValueError(f"queries {sorted(both)} are here already")
         self._of |= boxes
-        if self._take_ranges(boxes):
-            self._parts = [self._compiled(self._of)]
+        read = self._read(boxes)
+        if any(not self.attributes[number].fits(ranges) for number, ranges in read.ranges.items()):
+            self._compile_all()
         elif boxes:
-            self._parts.append(self._compiled(boxes))
+            self._parts.append(self._compiled(read))
 
     def remove(self, queries: Collection[int]) -> None:
         """Forget queries; ValueError for one that is not here."""
@@ -145,49 +138,61 @@ class Boxes:
 
     def _compile_all(self) -> None:
         self.attributes, self._number, self._gone = [], {}, 0
-        self._take_ranges(self._of)
-        self._parts = [self._compiled(self._of)]
+        read = self._read(self._of)
+        for number, ranges in read.ranges.items():
+            self.attributes[number].fits(ranges)
+        self._parts = [self._compiled(read)]
 
-    def _take_ranges(self, boxes: Mapping[int, Sequence[Box]]) -> bool:
-        ranges: dict[Expression, dict[Range, None]] = {}
-        for of_query in boxes.values():
-            for box in of_query:
-                for expression, range_ in box.items():
-                    of_attribute = ranges.get(expression)
-                    if of_attribute is None:
-                        of_attribute = ranges[expression] = {}
-                    of_attribute[range_] = None
-        changed = False
-        for expression, of_attribute in ranges.items():
-            number = self._number.get(expression)
-            if number is None:
-                number = self._number[expression] = len(self.attributes)
-                self.attributes.append(Attribute(expression))
-            changed |= self.attributes[number].take(of_attribute.keys())
-        return changed
-
-    def _compiled(self, boxes: Mapping[int, Sequence[Box]]) -> Constraints:
-        known = {
-            expression: (number, self.attributes[number].bounds)
-            for expression, number in self._number.items()
-        }
-        queries, sizes, attributes, bounds = [], [], [], []
+    def _read(self, boxes: Mapping[int, Sequence[Box]]) -> _ReadBoxes:
+        """Read boxes, in the order of their queries; attributes that are new get numbers."""
+        queries, sizes, attributes = [], [], []
+        ranges: dict[int, list[Range]] = {}
+        # By identity first: queries of a template have the same expression, and to compare two by
+        # what they say takes twice as long as all else here.
+        known: dict[int, tuple[int, list[Range]]] = {}
         for query in sorted(boxes):
             for box in boxes[query]:
                 queries.append(query)
                 sizes.append(len(box))
                 for expression, range_ in box.items():
-                    number, bounds_of = known[expression]
-                    attributes.append(number)
-                    bounds.append(bounds_of[range_])
-        least, greatest = np.array(bounds, np.int64).reshape(-1, 2).T
-        return Constraints(
+                    entry = known.get(id(expression))
+                    if entry is None:
+                        number = self._numbered(expression)
+                        entry = known[id(expression)] = number, ranges.setdefault(number, [])
+                    attributes.append(entry[0])
+                    entry[1].append(range_)
+        return _ReadBoxes(
             np.array(queries, np.int32),
-            _starts(np.array(sizes, np.int64)),
+            np.array(sizes, np.int64),
             np.array(attributes, np.int32),
-            np.ascontiguousarray(least),
-            np.ascontiguousarray(greatest),
+            ranges,
         )
+
+    def _numbered(self, expression: Expression) -> int:
+        number = self._number.get(expression)
+        if number is None:
+            number = self._number[expression] = len(self.attributes)
+            self.attributes.append(Attribute(expression))
+        return number
+
+    def _compiled(self, read: _ReadBoxes) -> Constraints:
+        least, greatest = np.empty((2, len(read.attributes)), np.int64)
+        for number, ranges in read.ranges.items():
+            places = read.attributes == number
+            least[places], greatest[places] = self.attributes[number].bounds(ranges)
+        return Constraints(read.queries, _starts(read.sizes), read.attributes, least, greatest)
+
+
+class _ReadBoxes(NamedTuple):
+    """Boxes in the order of their queries: their sizes, and the attribute of each constraint.
+
+    ``ranges`` are those of each attribute, in the order of the constraints.
+    """
+
+    queries: npt.NDArray[np.int32]
+    sizes: Integers
+    attributes: npt.NDArray[np.int32]
+    ranges: dict[int, list[Range]]
 
 
 def _starts(sizes: Integers) -> Integers:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,20 @@ import pyarrow.compute as pc
 
 from eddyline.engine.storage.ordered_index import order_words
 from eddyline.expressions import is_text
-from eddyline.standing.engine.ranges import Key, Range, ordered_key
+from eddyline.standing.engine.ranges import Key, Position, Range, ordered_key
 
 NULL_WORD: Final = np.iinfo(np.int64).min
 """Stands for NULL."""
 
 LEAST: Final = NULL_WORD + 1
 GREATEST: Final = np.iinfo(np.int64).max
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest word of ranges, one each."""
+
+    least: npt.NDArray[np.int64]
+    greatest: npt.NDArray[np.int64]
 
 
 class KeySpace(Protocol):
@@ -33,7 +40,7 @@ class KeySpace(Protocol):
         """Return one word a value; :data:`NULL_WORD` for NULL."""
         ...
 
-    def bounds(self, ranges: Sequence[Range]) -> list[tuple[int, int]]:
+    def bounds(self, ranges: Sequence[Range]) -> Bounds:
         """Return the least and the greatest word of each range; it is empty if these cross."""
         ...
 
@@ -55,8 +62,9 @@ class Numbers:
 
     def fits(self, ranges: Iterable[Range]) -> bool:
         """Tell whether there are words just beside each constant too."""
-        words = self._of_keys(_keys(ranges))
-        return all(LEAST < word < GREATEST for word in words)
+        positions = [position for r in ranges for position in (r.lower, r.upper) if position]
+        words = self._of_positions(positions)
+        return bool(np.all((words > LEAST) & (words < GREATEST)))
 
     def words(self, values: pa.Array) -> npt.NDArray[np.int64]:
         """Return one word a value."""
@@ -65,17 +73,16 @@ class Numbers:
             words[pc.is_null(values).to_numpy(zero_copy_only=False)] = NULL_WORD
         return words
 
-    def bounds(self, ranges: Sequence[Range]) -> list[tuple[int, int]]:
+    def bounds(self, ranges: Sequence[Range]) -> Bounds:
         """Return the least and the greatest word of each range."""
-        keys = _keys(ranges)
-        words = dict(zip(keys, self._of_keys(keys), strict=True))
-        return _bounds(ranges, words)
+        return _bounds(ranges, self._of_positions)
 
-    def _of_keys(self, keys: Sequence[Key]) -> list[int]:
-        floating = pa.types.is_floating(self._type)
-        values = [np.nan if key[0] else key[1] for key in keys] if floating else keys
-        words: list[int] = self._of(pa.array(values, self._type)).tolist()
-        return words
+    def _of_positions(self, positions: Sequence[Position]) -> npt.NDArray[np.int64]:
+        if pa.types.is_floating(self._type):
+            values = [np.nan if key[0] else key[1] for key, _ in positions]
+        else:
+            values = [key for key, _ in positions]
+        return self._of(pa.array(values, self._type))
 
     def _of(self, values: pa.Array) -> npt.NDArray[np.int64]:
         return order_words(values.cast(pa.int8()) if self._type == pa.bool_() else values)
@@ -111,9 +118,10 @@ class Places:
         words: npt.NDArray[np.int64] = of_values[indices]
         return words
 
-    def bounds(self, ranges: Sequence[Range]) -> list[tuple[int, int]]:
+    def bounds(self, ranges: Sequence[Range]) -> Bounds:
         """Return the least and the greatest word of each range."""
-        return _bounds(ranges, {key: 2 * at + 1 for at, key in enumerate(self._keys)})
+        words = {key: 2 * at + 1 for at, key in enumerate(self._keys)}
+        return _bounds(ranges, lambda own: np.array([words[key] for key, _ in own], np.int64))
 
     def _word(self, key: Key) -> int:
         at = bisect_left(self._keys, key)
@@ -127,16 +135,29 @@ def _keys(ranges: Iterable[Range]) -> list[Key]:
     )
 
 
-def _bounds(ranges: Sequence[Range], words: Mapping[Key, int]) -> list[tuple[int, int]]:
-    return [
-        (NULL_WORD, NULL_WORD)
-        if range_.null
-        else (
-            LEAST if range_.lower is None else words[range_.lower[0]] + range_.lower[1],
-            GREATEST if range_.upper is None else words[range_.upper[0]] + range_.upper[1],
-        )
-        for range_ in ranges
-    ]
+def _bounds(
+    ranges: Sequence[Range], words_of: Callable[[Sequence[Position]], npt.NDArray[np.int64]]
+) -> Bounds:
+    least = _side([range_.lower for range_ in ranges], LEAST, words_of)
+    greatest = _side([range_.upper for range_ in ranges], GREATEST, words_of)
+    null = np.array([range_.null for range_ in ranges], np.bool_)
+    least[null] = greatest[null] = NULL_WORD
+    return Bounds(least, greatest)
+
+
+def _side(
+    positions: Sequence[Position | None],
+    unbounded: int,
+    words_of: Callable[[Sequence[Position]], npt.NDArray[np.int64]],
+) -> npt.NDArray[np.int64]:
+    """Return the words of positions, and of those that are None what stands for no bound."""
+    some = [position for position in positions if position is not None]
+    words = words_of(some) + np.array([step for _, step in some], np.int64)
+    if len(some) == len(positions):
+        return words
+    every = np.full(len(positions), unbounded, np.int64)
+    every[[position is not None for position in positions]] = words
+    return every
 
 
 def _is_number(a_type: pa.DataType) -> bool:

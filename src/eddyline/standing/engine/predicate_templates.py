@@ -39,6 +39,7 @@ from eddyline.standing.engine.pattern_clauses import (
     without_implied,
 )
 from eddyline.standing.engine.ranges import (
+    EVERY,
     Box,
     Key,
     Range,
@@ -103,8 +104,7 @@ def selections_of(
     if not changing and not patterns:
         return None
     for attribute in common.keys() & changing.keys():
-        fixed = common[attribute]
-        changing[attribute] = [_both(fixed, range_) for range_ in changing[attribute]]
+        changing[attribute] = _all_met(common[attribute], changing[attribute])
     nothing: Sequence[tuple[()]] = ((),) * len(constants[0])
     ranges_of_rows = zip(*changing.values(), strict=True) if changing else nothing
     clauses_of_rows = zip(*patterns, strict=True) if patterns else nothing
@@ -118,8 +118,22 @@ def selections_of(
     ]
 
 
+def _all_met(fixed: Range, ranges: list[Range | None]) -> list[Range | None]:
+    """Return what of each range is in a fixed one, too; the ranges are of values, not of NULL."""
+    if fixed == EVERY:  # as IS NOT NULL says, which Spark adds to each comparison
+        return ranges
+    return [_both(fixed, range_) for range_ in ranges]
+
+
 def _both(one: Range | None, other: Range | None) -> Range | None:
-    return None if one is None or other is None else one.meet(other)
+    if one is None or other is None:
+        return None
+    lower, upper, null = one
+    further, least, other_null = other
+    if upper is None and further is None and lower and least and not (null or other_null):
+        # As in BETWEEN: half the time of finding out which bound is the narrower one.
+        return None if lower > least else Range(lower, least)
+    return one.meet(other)
 
 
 def _searched(conjunct: Term, constants: Sequence[pa.Array]) -> list[PatternClause | None] | None:
