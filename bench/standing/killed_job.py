@@ -38,6 +38,11 @@ AGGREGATE = """SELECT symbol, window.start AS began, count(*) AS n, sum(volume) 
 SESSIONS = """SELECT symbol, session_window.start AS began, session_window.end AS ended,
               count(*) AS n, sum(volume) AS sold FROM trades WHERE price > {} AND volume < {}
               GROUP BY symbol, session_window(time, '30 seconds')"""
+TOP = """SELECT symbol, began, n, sold FROM (
+           SELECT symbol, window.start AS began, count(*) AS n, sum(volume) AS sold
+           FROM trades WHERE price > {} AND volume < {}
+           GROUP BY symbol, window(time, '2 minutes', '1 minute'))
+         QUALIFY row_number() OVER (PARTITION BY began ORDER BY n DESC, symbol) <= 3"""
 
 ABSENCE = """SELECT t.symbol, t.volume AS alone, t.time AS since
              FROM trades t NOT FOLLOWED BY quotes q
@@ -50,7 +55,7 @@ UNION = """SELECT symbol, price, volume FROM trades WHERE price > {0} AND volume
 WITHIN = 10
 """Seconds that it waits."""
 
-LASTING = (SELECTION, UNION, JOIN, ABSENCE, AGGREGATE, SESSIONS)
+LASTING = (SELECTION, UNION, JOIN, ABSENCE, AGGREGATE, SESSIONS, TOP)
 """Queries of all kinds."""
 
 RAISING = (

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
+from eddyline.errors import NotShareableError
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, run_all
 from tests.standing.test_aggregates import AT_THE_END, DELAY, alike, of
@@ -65,6 +66,9 @@ QUERIES = {name: sql.replace("COUNTS", COUNTS) for name, sql in _QUERIES.items()
 TOP = """SELECT symbol, window.start s, n, :k AS k FROM (SELECT window, symbol, count(*) n
          FROM trades WHERE price > :least GROUP BY window(time, '30 seconds'), symbol)
          QUALIFY row_number() OVER (PARTITION BY window ORDER BY n DESC, symbol) <= :k"""
+
+PER_SYMBOL = """SELECT window.start s, symbol, count(*) n FROM trades WHERE price > 10
+                GROUP BY window(time, '30 seconds'), symbol"""
 
 MEAN = """SELECT window.start s, avg(n) AS mean, max(n) + :k AS beyond FROM (SELECT window, symbol,
           count(*) n FROM trades WHERE symbol <> :not GROUP BY window(time, '30 seconds'), symbol)
@@ -131,3 +135,131 @@ def test_groups_of_a_window_are_compared_as_in_a_batch(
     assert set(wanted) == {*QUERIES, *each}
     assert alike(sink.answers()) == alike(wanted)
     assert {state for state, _ in told.values()} == {"running"}
+
+
+def test_a_step_that_raises_pauses_its_query_alone(
+    spark: SparkSession, tmp_path: Path, trades: Feed
+) -> None:
+    def over_counts(sql: str) -> str:
+        return sql.replace("COUNTS", f"({PER_SYMBOL})")
+
+    template = over_counts("SELECT s, 100 / (:by - max(n)) AS q FROM COUNTS GROUP BY s")
+    many = over_counts("SELECT s, n, rank() OVER (PARTITION BY s ORDER BY n) AS r FROM COUNTS")
+    best = over_counts("SELECT s, n FROM COUNTS QUALIFY n = max(n) OVER (PARTITION BY s)")
+    trades.give([*events(0, 200, 0), AT_THE_END])
+    rows = of(trades, 0)
+    rows.createOrReplaceTempView("trades")
+    most = [row.n for row in spark.sql(best).collect()]
+    by = pd.DataFrame({"by": [999, most[0], 1_000, most[-1], 1_001, 1_002, 1_003]})
+    by["name"] = [f"by {number}" for number in by["by"]]
+    sink = Gathered()
+    streams = {"trades": trades.stream()}
+    with StandingQueries(
+        spark, streams=streams, state=tmp_path / "state", max_results=8
+    ) as queries:
+        names = queries.add_many(template, by)
+        queries.add(many, name="many")
+        queries.add(PER_SYMBOL, name="plain")
+        queries.add(best, name="best")
+        with pytest.warns(UserWarning, match="has failed and is paused"):
+            run_all(queries, sink)
+        table = {row["name"]: row for row in queries.queries().collect()}
+    wrong = {f"by {number}" for number in most}
+    assert {name for name, row in table.items() if row["state"] == "paused"} == {
+        *wrong,
+        "many",
+        "plain",
+    }
+    assert all("DIVIDE_BY_ZERO" in table[name]["reason"] for name in wrong)
+    assert "max_results is 8" in table["many"]["reason"]
+    found = sink.answers()
+    assert found.pop("plain").total() >= 8
+    assert found.pop("many").total() == table["many"]["results"] == 8
+    assert found["best"].total() == len(most)
+    good = {
+        name: template.replace(":by", f"{number}L")
+        for name, number in zip(names, by["by"], strict=True)
+        if name not in wrong
+    }
+    wanted = expected(spark, {"trades": rows}, good)
+    assert alike({name: found[name] for name in wanted}) == alike(wanted)
+    assert not found.keys() & wrong
+
+
+def test_steps_are_taken_for_old_windows(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+    chosen = {name: QUERIES[name] for name in ("top", "sliding", "distinct", "three")}
+
+    def opened() -> StandingQueries:
+        streams = {"trades": trades.stream()}
+        return StandingQueries(spark, streams=streams, state=tmp_path / "state", history="1 hour")
+
+    sink = Gathered()
+    for number in range(2):
+        trades.give(events(number, 200, 60 * number))
+    with opened() as queries:
+        run_all(queries, sink)
+    trades.give([*events(2, 200, 120), AT_THE_END])
+    with opened() as queries:
+        for name, sql in chosen.items():
+            queries.add(sql, name=name, backfill="1 hour")
+        run_all(queries, sink)
+        states = {row["name"]: row["backfill"] for row in queries.queries().collect()}
+    assert states == dict.fromkeys(chosen, "done")
+    wanted = expected(spark, {"trades": of(trades, 0, 1, 2)}, chosen)
+    assert alike(sink.answers()) == alike(wanted)
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        (
+            "SELECT symbol, rank() OVER (PARTITION BY symbol ORDER BY n) r FROM COUNTS",
+            "write PARTITION BY window",
+        ),
+        ("SELECT symbol, max(n) OVER () m FROM COUNTS", "write PARTITION BY window"),
+        ("SELECT symbol, max(n) m FROM COUNTS GROUP BY symbol", "write GROUP BY window"),
+        (
+            "SELECT window(window, '2 minutes') w, max(n) m FROM COUNTS GROUP BY 1",
+            "write GROUP BY window",
+        ),
+        (
+            "SELECT window, plus_one(max(n)) m FROM COUNTS GROUP BY window",
+            "call it in the sink",
+        ),
+        (
+            "SELECT window, max(n) + rand() m FROM COUNTS GROUP BY window",
+            "not deterministic",
+        ),
+        ("SELECT symbol, n FROM COUNTS ORDER BY n LIMIT 3", "write a top-k per window: QUALIFY"),
+        ("SELECT symbol, n FROM COUNTS ORDER BY n", "write a top-k per window: QUALIFY"),
+        (
+            "SELECT symbol, row_number() OVER (PARTITION BY symbol ORDER BY time) r FROM trades",
+            "of events: write an aggregate",
+        ),
+    ],
+)
+def test_refusals_say_what_to_write(
+    spark: SparkSession, tmp_path: Path, trades: Feed, sql: str, why: str
+) -> None:
+    spark.udf.register("plus_one", lambda n: n + 1, "bigint")
+    streams = {"trades": trades.stream()}
+    with (
+        StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries,
+        pytest.raises(NotShareableError, match=why),
+    ):
+        queries.add(sql.replace("COUNTS", COUNTS), name="refused")
+
+
+def test_samples_have_no_ranks(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+    streams, state = {"trades": trades.stream()}, tmp_path / "state"
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.add(QUERIES["top"], name="top")
+    with pytest.raises(NotShareableError, match="on_overload='block'"):
+        StandingQueries(spark, streams=streams, state=state, on_overload="sample")
+    with (
+        StandingQueries(
+            spark, streams=streams, state=tmp_path / "other", on_overload="sample"
+        ) as queries,
+        pytest.raises(NotShareableError, match="on_overload='block'"),
+    ):
+        queries.add(QUERIES["top"], name="top")

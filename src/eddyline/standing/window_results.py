@@ -51,9 +51,9 @@ _RAISED: Final = (
 )
 """What an expression raises; anything else is no query's fault."""
 
-MOST_TRIES: Final = 500
-"""Runs of a step to find those whose fault an error is, about 0.1 s each: 25 of 100,000 queries are
-found so. Then all that are left are paused."""
+MOST_TRIES: Final = 200
+"""Runs of steps to find whose fault an error is, some tenths of a second each: 34 find one of
+100,000 queries. Then all that are left are paused together."""
 
 _PLACE: Final = "eddyline_place"
 
