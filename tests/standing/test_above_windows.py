@@ -134,7 +134,7 @@ def test_groups_of_a_window_are_compared_as_in_a_batch(
     wanted = expected(spark, tables, QUERIES | each)
     assert set(wanted) == {*QUERIES, *each}
     assert alike(sink.answers()) == alike(wanted)
-    assert {state for state, _ in told.values()} == {"running"}
+    assert told == {name: ("running", rows.total()) for name, rows in wanted.items()}
 
 
 def test_a_step_that_raises_pauses_its_query_alone(

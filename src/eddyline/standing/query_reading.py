@@ -275,8 +275,7 @@ class _Reader(QueryTerms):
             if having is not None:
                 aggregated = replace(aggregated, having=with_constants(having, constants))
             named = catalyst.output_names(plan) if step.nodes else schema.names
-            columns = list(map(shown_name, named))
-            aggregated = replace(aggregated, names=reader.names(plan, columns))
+            aggregated = replace(aggregated, names=reader.names(plan, [*map(shown_name, named)]))
             outputs = tuple(reader.outputs(plan))
             names = {
                 catalyst.identity_number(attribute): f"0.{n}"
@@ -285,7 +284,7 @@ class _Reader(QueryTerms):
             meanings = [meaning(output, names | self._names()) for output in outputs]
             if step.nodes:
                 further = said_of(step, meanings, reader, self.shown)
-                meanings = [f"of the windows' results: {n}" for n in range(len(schema.fields))]
+                meanings = [f"above windows: {n}" for n, _ in enumerate(schema.fields)]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
         native = [meaning(condition, names | self._names()) for condition in self.native]
@@ -311,10 +310,8 @@ class _Reader(QueryTerms):
                 further=further,
             ),
         )
-        beside = self.shown.columns + self.called.columns
-        of_windows = step if step.nodes else None
-        own = tuple(self.native)
-        return ReadQuery(template, fetch_columns, fetch_outputs, own, beside, of_windows)
+        beside, above = self.shown.columns + self.called.columns, step if step.nodes else None
+        return ReadQuery(template, fetch_columns, fetch_outputs, tuple(self.native), beside, above)
 
     def _query(  # noqa: C901 - one way for each kind of condition
         self, sql: str, constants: dict[Expression, int], *, derive_keys: bool = False

@@ -5,6 +5,7 @@ See ``docs/decisions/0085-spark-goes-on-above-windows.md``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -50,6 +51,12 @@ _RAISED: Final = (
     SparkRuntimeException,
 )
 """What an expression raises; anything else is no query's fault."""
+
+_IN_A_TASK: Final = re.compile(
+    r"org\.apache\.spark\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|IllegalArgument"
+    r"|NumberFormat|Runtime)Exception: (.*)"
+)
+"""The same as earlier releases of Spark tell it, as the cause of a job's failure."""
 
 MOST_TRIES: Final = 200
 """Runs of steps to find whose fault an error is, some tenths of a second each: 34 find one of
@@ -142,10 +149,12 @@ class _Steps:
         frame = self._steps.hold(self._frame(queries))
         try:
             counted = {row[0]: row[1] for row in frame.groupBy(QUERY).count().collect()}
-        except _RAISED as error:
+        except Exception as error:
+            text = _raised(error)
+            if text is None:
+                raise
             queries = self._queries() if queries is None else queries
             if len(queries) == 1 or self._tries >= MOST_TRIES:
-                text = str(error).strip().split("\n", 1)[0]
                 self._steps.failures |= dict.fromkeys(queries, QueryFailure(text))
                 return []
             half = len(queries) // 2
@@ -219,6 +228,14 @@ class _Steps:
             for field in self._columns
         ]
         return frame.select(*columns)
+
+
+def _raised(error: Exception) -> str | None:
+    """Return what an expression has raised, as one line; None for any other error."""
+    if isinstance(error, _RAISED):
+        return str(error).strip().split("\n", 1)[0]
+    within = _IN_A_TASK.search(str(error))
+    return None if within is None else within[1]
 
 
 def _as_nullable_as(
