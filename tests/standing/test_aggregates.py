@@ -318,7 +318,6 @@ def test_days_are_those_of_windows_in_utc_alone(
             "SELECT symbol FROM trades WHERE volume > (SELECT max(volume) FROM quotes)",
             "join the table that",
         ),
-        ("SELECT count(*) FROM trades GROUP BY session_window(time, '1 minute')", "session"),
         (
             "SELECT sum(is_even(volume)::int) FROM trades GROUP BY window(time, '1 minute')",
             "Python function",

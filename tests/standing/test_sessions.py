@@ -176,3 +176,33 @@ def test_what_a_session_cannot_be(
             f"SELECT count(*) n FROM trades GROUP BY session_window(time, {gap})",  # noqa: S608 - ours
             name="refused",
         )
+
+
+def test_sessions_need_all_events(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+    def opened(on_overload: str) -> StandingQueries:
+        return StandingQueries(
+            spark,
+            streams={"trades": trades.stream()},
+            state=tmp_path / on_overload,
+            on_overload=on_overload,
+            history="1 day" if on_overload == "block" else None,
+        )
+
+    with (
+        opened("sample") as queries,
+        pytest.raises(NotShareableError, match="need on_overload='block'"),
+    ):
+        queries.add(QUERIES["all"], name="sampled")
+    with opened("block") as queries:
+        with pytest.raises(NotShareableError, match="sessions take no backfill"):
+            queries.add(QUERIES["all"], name="old", backfill="1 hour")
+        queries.add(QUERIES["all"], name="new")
+    (tmp_path / "block").rename(tmp_path / "sample again")
+    with pytest.raises(NotShareableError, match="need on_overload='block'"):
+        StandingQueries(
+            spark,
+            streams={"trades": trades.stream()},
+            state=tmp_path / "sample again",
+            on_overload="sample",
+            history="1 day",
+        )

@@ -72,10 +72,10 @@ _TRIGGERS: Final = tuple(inspect.signature(DataStreamWriter.trigger).parameters)
 class StandingQueries:
     """Queries over streams that are added and dropped while the streams run, and share their work.
 
-    Selections, joins, and aggregates in windows; those with the same streams and key share a Spark
-    job. Queries are SQL over the names of the streams, analyzed by Spark. Each sees the rows that
-    arrive after it was added. They are kept in ``state``, a directory that driver and workers
-    share, with everything needed to go on after a crash.
+    Selections, joins, and aggregates in windows and sessions; those with the same streams and key
+    share a Spark job. Queries are SQL over the names of the streams, analyzed by Spark. Each sees
+    the rows that arrive after it was added. They are kept in ``state``, a directory that driver and
+    workers share, with everything needed to go on after a crash.
 
     - ``streams``: streaming DataFrames by name. ``tables``: other DataFrames by name, whose rows
       are read once, when a query first joins them: small ones, which every worker holds.
