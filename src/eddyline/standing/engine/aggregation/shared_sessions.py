@@ -21,15 +21,15 @@ from eddyline.standing.engine.aggregation.fragments import (
 from eddyline.standing.engine.aggregation.merged_parts import put_together
 from eddyline.standing.engine.aggregation.time_window import (
     Sessions,
+    SessionStretches,
     SessionWindow,
-    Stretches,
     Times,
 )
 
 Numbers = npt.NDArray[np.int64]
 
 AT_ONCE: Final = 1 << 21
-"""Stretches, each for a kind of queries, that are looked at together: about 100 MB."""
+"""SessionStretches, each for a kind of queries, that are looked at together: about 100 MB."""
 
 _SESSION: Final = "session"
 
@@ -69,7 +69,7 @@ class SharedSessions(AggregateParts):
         rows = pa.concat_tables(self._parts.values(), promote_options="default")
         columns = [rows.column(key).combine_chunks() for key in self._keys]
         groups = numbers_of_tuples(columns, len(rows))
-        stretches = Stretches(groups, _times(rows, START), _times(rows, END))
+        stretches = SessionStretches(groups, _times(rows, START), _times(rows, END))
         before, after = _numbers(rows), _numbers(rows).copy()
         fragments = np.unique(before)
         kinds = _Kinds.of({n: self._fragments.queries(n) for n in fragments.tolist()})
@@ -94,7 +94,11 @@ class SharedSessions(AggregateParts):
         return min(ends) + self.delay + 1 if ends else None
 
     def _closed_sessions(
-        self, rows: pa.Table, wanted: _Wanted, closed: npt.NDArray[np.bool_], sets: Fragments
+        self,
+        rows: pa.Table,
+        wanted: _WantedStretches,
+        closed: npt.NDArray[np.bool_],
+        sets: Fragments,
     ) -> pa.Table:
         """Return a row for each session that has closed, with its group and kind of query.
 
@@ -120,7 +124,7 @@ class SharedSessions(AggregateParts):
     def _leave(
         self,
         fragments: npt.NDArray[np.int32],
-        wanted: _Wanted,
+        wanted: _WantedStretches,
         closed: npt.NDArray[np.bool_],
     ) -> None:
         """Take queries whose sessions have closed from the sets of their stretches."""
@@ -162,7 +166,7 @@ class SharedSessions(AggregateParts):
     def _together(self, rows: pa.Table) -> pa.Table:
         columns = [rows.column(name).combine_chunks() for name in (*self._keys, FRAGMENT)]
         groups = numbers_of_tuples(columns, len(rows))
-        stretches = Stretches(groups, _times(rows, START), _times(rows, END))
+        stretches = SessionStretches(groups, _times(rows, START), _times(rows, END))
         sessions = stretches.sessions(np.arange(len(rows)), stretches.groups)
         if len(sessions.starts) == len(rows):
             return rows.combine_chunks()
@@ -209,7 +213,7 @@ class _Kinds(NamedTuple):
         return sizes
 
 
-class _Wanted(NamedTuple):
+class _WantedStretches(NamedTuple):
     """Rows of stretches, each once for each kind of queries that wants it, and their sessions.
 
     ``by_kind`` has the order in which ``sessions`` are of them: a session is of one kind of query.
@@ -222,7 +226,7 @@ class _Wanted(NamedTuple):
     kinds: _Kinds
 
 
-def _that_may_close(stretches: Stretches, until: int, sizes: Numbers) -> Iterator[Numbers]:
+def _that_may_close(stretches: SessionStretches, until: int, sizes: Numbers) -> Iterator[Numbers]:
     """Yield the stretches whose sessions may have ended, by their places in order.
 
     No session goes beyond what all stretches of its group make together: what is yielded together
@@ -239,8 +243,8 @@ def _that_may_close(stretches: Stretches, until: int, sizes: Numbers) -> Iterato
 
 
 def _wanted(
-    stretches: Stretches, places: Numbers, fragments: npt.NDArray[np.int32], kinds: _Kinds
-) -> _Wanted:
+    stretches: SessionStretches, places: Numbers, fragments: npt.NDArray[np.int32], kinds: _Kinds
+) -> _WantedStretches:
     """Return some stretches by kind of query, and the sessions of these."""
     own = fragments[stretches.order[places]].tolist()
     by_place = [kinds.of_fragments[number] for number in own]
@@ -250,7 +254,7 @@ def _wanted(
     groups = stretches.groups[chosen[by_kind]]
     together = of_kinds[by_kind] * (int(groups.max()) + 1) + groups
     sessions = stretches.sessions(chosen[by_kind], together)
-    return _Wanted(stretches.order[chosen], of_kinds, by_kind, sessions, kinds)
+    return _WantedStretches(stretches.order[chosen], of_kinds, by_kind, sessions, kinds)
 
 
 def _times(table: pa.Table, name: str) -> Times:

@@ -104,7 +104,7 @@ class SessionWindow:
             raise ValueError(f"sessions with a gap of {self.gap} have no end")
 
 
-class Stretches:
+class SessionStretches:
     """Stretches of time by group, in the order of groups and starts.
 
     Sorted once, so that the sessions of any choice of them take no more than one pass.
@@ -125,7 +125,7 @@ class Stretches:
         These ascend. What overlaps in a group, or meets, is one.
 
         >>> starts, ends = np.array([5, 0, 9, 11]), np.array([9, 5, 20, 12])
-        >>> stretches = Stretches(np.array([0, 0, 1, 0]), starts, ends)
+        >>> stretches = SessionStretches(np.array([0, 0, 1, 0]), starts, ends)
         >>> found = stretches.sessions(np.arange(4), stretches.groups)
         >>> found.starts, found.ends, found.numbers
         (array([ 0, 11,  9]), array([ 9, 12, 20]), array([0, 0, 1, 2]))
