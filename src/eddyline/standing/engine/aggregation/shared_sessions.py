@@ -29,7 +29,7 @@ from eddyline.standing.engine.aggregation.time_window import (
 Numbers = npt.NDArray[np.int64]
 
 AT_ONCE: Final = 1 << 21
-"""SessionStretches, each for a kind of queries, that are looked at together: about 100 MB."""
+"""Stretches, each for a kind of queries, that are looked at together: about 100 MB."""
 
 _SESSION: Final = "session"
 
