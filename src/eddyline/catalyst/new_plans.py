@@ -199,6 +199,22 @@ def inlined(array: CatalystExpression, kept: Sequence[CatalystExpression], child
     )
 
 
+def generate_again(
+    node: Plan, generator: CatalystExpression, child: Plan
+) -> tuple[Plan, tuple[CatalystExpression, ...]]:
+    """Return a ``Generate`` like another, of all rows of ``child``, and the attributes it adds."""
+    none, nothing = scala_none(), scala_seq([])
+    fields = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(
+        generator.java.elementSchema()
+    )
+    fields = in_python(fields)
+    if node.java.outer():
+        fields = [field.withNullability(True) for field in fields]  # noqa: FBT003 - Spark's
+    make = java_class(LOGICAL + "Generate")
+    rows = make(generator.java, nothing, node.java.outer(), none, scala_seq(fields), child.java)
+    return Plan(rows), tuple(map(CatalystExpression, fields))
+
+
 def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
     """Return a ``MapInArrow`` of a function over the record batches of ``child``.
 

@@ -366,6 +366,21 @@ def generator(plan: Plan) -> CatalystExpression:
     return CatalystExpression(plan.java.generator())
 
 
+def is_outer_generate(plan: Plan) -> bool:
+    """Whether a ``Generate`` has a row of NULLs where there is nothing to generate."""
+    return bool(plan.java.outer())
+
+
+def generated(plan: Plan) -> tuple[CatalystExpression, ...]:
+    """Return the attributes that a ``Generate`` adds."""
+    return tuple(CatalystExpression(java) for java in in_python(plan.java.generatorOutput()))
+
+
+def generated_schema(plan: Plan) -> str:
+    """Return the columns that a ``Generate`` adds, under Spark's names, as JSON of a struct."""
+    return str(plan.java.generator().elementSchema().json())
+
+
 @remembered
 def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the attributes of a plan's output."""

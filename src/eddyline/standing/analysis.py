@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
@@ -18,6 +19,7 @@ from eddyline.errors import NotShareableError, StateError
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.standing.derivation import DerivedColumns, DerivedSource
 from eddyline.standing.derived_column import DerivedColumn
+from eddyline.standing.exploded_streams import ExplodedSource, ExplodedStreams
 from eddyline.standing.markers import PARAMETER, require_columns, with_markers
 from eddyline.standing.query_reading import ReadQuery, read_query
 from eddyline.standing.query_template import QueryTemplate
@@ -55,7 +57,10 @@ class Analysis:
         self.settings = session_settings(spark)
         self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
         self._asking = threading.Lock()
-        self._derived = DerivedColumns(schemas)
+        self._exploded = ExplodedStreams(self._schemas)
+        self.schemas = ChainMap(self._exploded.schemas, self._schemas)
+        """The columns of all streams, exploded ones too, and tables."""
+        self._derived = DerivedColumns(self.schemas)
 
     @property
     def time_zone(self) -> str:
@@ -121,8 +126,27 @@ class Analysis:
 
     def know(self, templates: Iterable[QueryTemplate], following: Mapping[str, int]) -> None:
         """Take the derived columns of a state directory: see :meth:`DerivedColumns.take`."""
+        known = list(templates)
         with self._asking:
-            self._derived.take(templates, following)
+            for template in known:
+                for stream in template.exploded:
+                    self._exploded.take(stream)
+            self._derived.take(known, following)
+
+    def exploded(self, name: str, template: QueryTemplate) -> ExplodedSource:
+        """Return how an exploded stream is made that a template reads.
+
+        StateError where that cannot be found out any more.
+        """
+        with self._asking:
+            known = self._exploded.source(name)
+        if known is None:
+            self.read_again(template)
+            with self._asking:
+                known = self._exploded.source(name)
+        if known is None:
+            raise StateError(_READ_OTHERWISE.format(template.sql))
+        return known
 
     def source(self, column: DerivedColumn, template: QueryTemplate) -> DerivedSource:
         """Return how a derived column of a template is computed.
@@ -168,6 +192,7 @@ class Analysis:
             types,
             self.settings,
             self._derived,
+            self._exploded,
             shown=sql,
             keep=keep,
         )

@@ -27,7 +27,7 @@ _MAY_MISS: Final = {
 }
 """Of outer joins whether a row may be without a left side, and whether without a right one."""
 
-_CHAINED: Final = frozenset({"Filter", "Project", "BatchEvalPython", "ArrowEvalPython"})
+_CHAINED: Final = frozenset({"Filter", "Project", "Generate", "BatchEvalPython", "ArrowEvalPython"})
 """Nodes that treat each row by itself."""
 
 

@@ -82,7 +82,8 @@ class DerivedColumns:
 
     def __init__(self, schemas: Mapping[str, StructType]) -> None:
         """Take the columns of each stream: the further ones are numbered from there on."""
-        self._next = {name: len(schema.fields) for name, schema in schemas.items()}
+        self._schemas = schemas
+        self._next: dict[str, int] = {}
         self._known: WeakValueDictionary[tuple[str, str], DerivedColumn] = WeakValueDictionary()
         # Templates that were read from a log have columns of their own, equal to the known ones:
         # one is known for as long as any template that asks for it is there.
@@ -106,7 +107,7 @@ class DerivedColumns:
         """Return the column of an expression, a new one where nobody has asked for it yet."""
         column = self._known.get((stream, key))
         if column is None:
-            number = self._next[stream]
+            number = self._next.get(stream, len(self._schemas[stream].fields))
             if number >= MOST_COLUMNS:
                 raise not_understood(
                     f"{text}: more than {MOST_COLUMNS:,} expressions over {stream} that Spark "

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import types
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type
+from eddyline.blocks.decline import not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.catalyst import Analyst, CatalystExpression, Plan
 from eddyline.expressions import Argument
 from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.existences import ONE_SIDED
+from eddyline.standing.exploded_streams import ExplodedStreams
 from eddyline.standing.time_bounds import event_time
+
+
+class InputLeaf(NamedTuple):
+    """A leaf of a plan: its table or stream, the numbers of its columns, and these in the JVM."""
+
+    table: str
+    numbers: tuple[int, ...]
+    fetch_columns: Callable[[], tuple[CatalystExpression, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,8 +38,9 @@ class QueryInputs:
     schemas: Mapping[str, types.StructType]
     settings: SessionSettings
     tables: frozenset[str]
+    exploded: ExplodedStreams
     inputs: list[str] = field(default_factory=list)
-    leaves: list[Plan] = field(default_factory=list)
+    leaves: list[InputLeaf] = field(default_factory=list)
     places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
 
@@ -39,17 +51,30 @@ class QueryInputs:
         has in every query, and the lowest; the optimizer may put it anywhere. It is the first here,
         so that what has these identities is the same input for all queries.
         """
-        leaves = sorted(self._leaves(plan), key=lambda leaf: catalyst.output_numbers(leaf[1])[0])
-        for table, leaf in leaves:
-            self._input(table, leaf)
+        for leaf in sorted(self._leaves(plan), key=lambda leaf: leaf.numbers[0]):
+            self._input(leaf)
 
-    def _leaves(self, plan: Plan) -> Iterator[tuple[str, Plan]]:
+    def _leaves(self, plan: Plan) -> Iterator[InputLeaf]:
         table = self.analyst.table_of(plan)
         if table is not None:
-            yield table, plan
+            yield InputLeaf(table, catalyst.output_numbers(plan), lambda: catalyst.outputs(plan))
+            return
+        if catalyst.class_name(plan).endswith(".Generate"):
+            yield self._exploded(plan)
             return
         for child in catalyst.children(plan)[: 1 if self._is_about_tables(plan) else None]:
             yield from self._leaves(child)
+
+    def _exploded(self, plan: Plan) -> InputLeaf:
+        name, rows = self.exploded.read(plan, self.analyst.table_of)
+        if self.exploded.streams[name].stream in self.tables:
+            raise not_understood("explode of a table: give its exploded rows in tables=")
+        added = catalyst.generated(plan)
+        numbers = (*catalyst.output_numbers(rows), *map(catalyst.identity_number, added))
+        return InputLeaf(name, numbers, lambda: (*catalyst.outputs(rows), *added))
+
+    def _schema(self, name: str) -> types.StructType:
+        return self.exploded.schemas.get(name) or self.schemas[name]
 
     def _is_about_tables(self, plan: Plan) -> bool:
         """Tell whether a node joins rows with those of tables only to know whether one fits."""
@@ -57,16 +82,15 @@ class QueryInputs:
             return False
         if catalyst.join_type(plan) not in ONE_SIDED:
             return False
-        inside = {name for name, _ in self._leaves(catalyst.children(plan)[1])}
+        inside = {leaf.table for leaf in self._leaves(catalyst.children(plan)[1])}
         return bool(inside) and inside <= self.tables
 
-    def _input(self, table: str, plan: Plan) -> None:
+    def _input(self, leaf: InputLeaf) -> None:
         number = len(self.inputs)
-        self.inputs.append(table)
-        self.leaves.append(plan)
-        numbers = catalyst.output_numbers(plan)
+        self.inputs.append(leaf.table)
+        self.leaves.append(leaf)
         for position, (numbered, column) in enumerate(
-            zip(numbers, self.schemas[table].fields, strict=True)
+            zip(leaf.numbers, self._schema(leaf.table).fields, strict=True)
         ):
             identity = identity_of(numbered)
             kind = column.dataType.json()
@@ -86,11 +110,11 @@ class QueryInputs:
 
     def is_event_time(self, number: int, column: int) -> bool:
         """Tell whether a column of an input has its event times."""
-        return event_time(self.schemas[self.inputs[number]]) == column
+        return event_time(self._schema(self.inputs[number])) == column
 
     def _columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
         """Return for each input the attributes of its columns."""
-        return tuple(map(catalyst.outputs, self.leaves))
+        return tuple(leaf.fetch_columns() for leaf in self.leaves)
 
 
 def identity_of(number: int) -> ExpressionId:

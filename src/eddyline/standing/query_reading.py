@@ -37,6 +37,7 @@ from eddyline.standing.described_outputs import described, is_column, meaning, s
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.standing.existences import ANTI, EXISTENCE, SEMI
+from eddyline.standing.exploded_streams import ExplodedStreams
 from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_inputs import identity_of
 from eddyline.standing.query_template import QueryTemplate, streams_of
@@ -110,6 +111,7 @@ def read_query(
     parameters: Mapping[str, types.DataType],
     settings: SessionSettings,
     derived: DerivedColumns,
+    exploded: ExplodedStreams,
     *,
     shown: str,
     keep: int | None,
@@ -118,9 +120,9 @@ def read_query(
 
     In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
     user wrote it, and ``keep`` what the query has beside. What Spark has to compute goes into
-    ``derived``. Gives the query's branches: one, where it has no UNION ALL and no outer join.
-    Raises PySpark's own errors for what is no valid query, and NotShareableError for
-    a valid one that cannot stand.
+    ``derived``, and what it explodes into ``exploded``. Gives the query's branches: one, where it
+    has no UNION ALL and no outer join. Raises PySpark's own errors for what is no valid query, and
+    NotShareableError for a valid one that cannot stand.
     """
     plan, schema, asks_for_now = analyst.optimized(sql)
     if asks_for_now:
@@ -134,6 +136,7 @@ def read_query(
             tables=frozenset(tables),
             parameters=parameters,
             derived=derived,
+            exploded=exploded,
             keep=keep,
         )
 
@@ -217,6 +220,8 @@ class _Reader(QueryTerms):
             return
         if name == "Join":
             self._join(plan)
+        elif name == "Generate":
+            self.read(catalyst.children(plan)[0])
         elif name == "Expand":
             self.read(catalyst.children(plan)[0])
             self.definitions.define(sliding_windows(plan), guarded=False)
@@ -307,6 +312,11 @@ class _Reader(QueryTerms):
                 self.keep,
                 native=tuple(native),
                 branch=branch,
+                exploded=tuple(
+                    self.exploded.streams[name]
+                    for name in dict.fromkeys(self.inputs)
+                    if name in self.exploded.streams
+                ),
                 further=further,
             ),
         )
@@ -440,12 +450,11 @@ class _Reader(QueryTerms):
                 "more than one thing that must be there, or must not (EXISTS, IN, EXCEPT and their "
                 "opposites): add a query for each"
             )
-        if len(leaves) != 1 or leaves[0][0] in self.tables:
+        if len(leaves) != 1 or leaves[0].table in self.tables:
             raise not_understood(
                 "EXISTS, IN, EXCEPT or an anti join about anything but one stream, or tables alone"
             )
-        first = catalyst.output_numbers(leaves[0][1])[0]
-        self.absent = self.places[identity_of(first)][0]
+        self.absent = self.places[identity_of(leaves[0].numbers[0])][0]
 
     def _bound(self, tree: Tree, sides: Sides) -> TimeBound | None:
         """Return the window that a condition is about; None for one that is about values only."""

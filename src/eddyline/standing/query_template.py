@@ -119,6 +119,20 @@ class CalledOutput:
         return f"eddyline_called_{self.number}_{self.type}"
 
 
+@dataclass(frozen=True)
+class ExplodedStream:
+    """A stream with a row for each that a generator of Spark's makes of a row of ``stream``.
+
+    ``text`` is the generator as people know it, ``generated_schema`` the columns that it adds, as
+    JSON of a struct.
+    """
+
+    name: str
+    stream: str
+    text: str
+    generated_schema: str
+
+
 @dataclass(frozen=True, eq=False)
 class QueryTemplate:
     """What queries that differ in constants only have in common; a single query has one, too.
@@ -163,6 +177,9 @@ class QueryTemplate:
     further: str = ""
     """What Spark makes of the groups of each window that closes, which the outputs are made of: a
     text that says all of it, and where there is one, of the groups' own outputs."""
+
+    exploded: tuple[ExplodedStream, ...] = ()
+    """The inputs that are exploded streams."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

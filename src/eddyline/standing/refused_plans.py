@@ -79,8 +79,6 @@ _NODES: Final = {
     "Window": "a window function (OVER) of events: write an aggregate with GROUP BY window(time, "
     "…), max_by or min_by for the greatest and least, OVER (PARTITION BY window …) over it, or "
     "FOLLOWED BY for the event before or after",
-    "Generate": "explode: write exists(tags, x -> …) or array_contains(tags, …), or explode in the "
-    "stream's own DataFrame",
     "LocalRelation": "a condition that is never true",
     "Expand": "several groupings: add a query for each of them",
     "Pivot": "PIVOT: write count(*) FILTER (WHERE …) for each value",

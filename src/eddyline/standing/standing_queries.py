@@ -24,7 +24,7 @@ from pyspark.sql.types import StructField
 from eddyline.asking.checked_numbers import positive_number, switch, text, whole_number
 from eddyline.blocks.column_types import spark_type
 from eddyline.errors import NotShareableError, UnknownQueryError
-from eddyline.host.classic import classic_session
+from eddyline.host.classic import classic, classic_session
 from eddyline.quirks.state_in_python import require_state_in_python
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.arguments import (
@@ -35,6 +35,7 @@ from eddyline.standing.arguments import (
     kept_for,
     microseconds_of,
 )
+from eddyline.standing.exploded_streams import exploded
 from eddyline.standing.history.old_data import OldData
 from eddyline.standing.introspection import BatchRecord, Introspection, Progress
 from eddyline.standing.joining_job import JoiningBatches
@@ -465,7 +466,7 @@ class StandingQueries:
     def _checked(self, group: QueryGroup) -> QueryGroup:
         """Return a group whose queries can stand; NotShareableError where one of them cannot."""
         template = group.template
-        check_bounded(template, self._schemas)
+        check_bounded(template, self._analysis.schemas)
         job = job_of(template)
         check_whole(template, group.look_back, samples=self._samples)
         check_step(template, samples=self._samples)
@@ -583,6 +584,18 @@ class StandingQueries:
                 running = self._jobs[job.name] = self._started(job)
                 begins = running if job.keeps_state else begins
 
+    def _stream(self, name: str) -> DataFrame:
+        """Return a stream, or what is exploded of one."""
+        if name not in self._streams:
+            every = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
+            templates = {id(query.template): query.template for query in every}.values()
+            template = next(
+                one for one in templates if any(stream.name == name for stream in one.exploded)
+            )
+            source = self._analysis.exploded(name, template)
+            self._streams[name] = exploded(classic(self._streams[source.stream.stream]), source)
+        return self._streams[name]
+
     def _streaming(self, job: Job, batches: JoiningBatches) -> DataFrame:
         """Return what a job's cells put out, with all that its queries may ask about.
 
@@ -591,7 +604,8 @@ class StandingQueries:
         known = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
         known += self._registry.at(self._registry.batches(job.name).newest())
         templates = {id(query.template): query.template for query in known}.values()
-        return batches.streaming(self._streams, [t for t in templates if job_of(t) == job])
+        own = [template for template in templates if job_of(template) == job]
+        return batches.streaming({name: self._stream(name) for name in job.streams}, own)
 
     def _started(self, job: Job) -> RunningJob:
         changes = str(self._registry.log.directory)
@@ -603,7 +617,7 @@ class StandingQueries:
             batches = JoiningBatches(
                 self._analysis,
                 job,
-                self._schemas,
+                self._analysis.schemas,
                 changes,
                 self._counts,
                 tables,
@@ -615,7 +629,7 @@ class StandingQueries:
             plan = partial(self._streaming, job, batches)
         else:
             (name,) = job.streams
-            schema = self._schemas[name]
+            schema = self._analysis.schemas[name]
             batches = SelectingBatches(
                 self._analysis,
                 job,
@@ -626,7 +640,7 @@ class StandingQueries:
                 samples=self._samples,
                 limits=self._limits,
             )
-            plan = partial(self._streams.__getitem__, name)
+            plan = partial(self._stream, name)
         running = RunningJob(
             self._spark,
             self._registry,

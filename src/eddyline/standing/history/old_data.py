@@ -102,6 +102,10 @@ class OldData:
             raise NotShareableError(
                 f"old events are not joined with tables: leave out backfill: {template.sql}"
             )
+        if template.exploded:
+            raise NotShareableError(
+                f"old events are not exploded: leave out backfill: {template.sql}"
+            )
         (stream,) = template.inputs
         if self.horizon is None:
             raise NotShareableError(
