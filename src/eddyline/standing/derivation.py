@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, can_travel
@@ -28,6 +28,7 @@ from eddyline.expressions.vector import ErrorCondition
 from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.throwing import TreeOperator, may_throw, top_may_throw
+from eddyline.standing.computed_parameters import ComputedSource
 from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.described_outputs import canonical, shown_name, unsaid
 from eddyline.standing.engine.failing_event import unless_failed
@@ -128,6 +129,7 @@ class PlacedColumns(Protocol):
     places: dict[ExpressionId, tuple[int, int]]
     definitions: Definitions
     tables: frozenset[str]
+    parameters: Mapping[str, DataType]
 
 
 @dataclass
@@ -141,6 +143,8 @@ class Derivation:
     """Why expressions have none, the inner ones first."""
     inside: set[str] = field(default_factory=set)
     """The parameters in expressions that have none."""
+    computed: dict[str, ComputedSource] = field(default_factory=dict)
+    """What Spark computes of parameters alone, by what it says."""
     _read: dict[tuple[str, int], DerivedColumn] = field(default_factory=dict)
 
     def derived(self, tree: Tree, text: str = "") -> Expression | None:
@@ -157,6 +161,9 @@ class Derivation:
         if any(not name.startswith(PARAMETER) for name in names):
             return None  # it is another reason that matters
         if names:
+            computed = self._computed(tree)
+            if computed is not None:
+                return computed
             self.refusals.append(_with_parameter(tree, names[0]))
             self.inside |= {name.removeprefix(PARAMETER) for name in names}
             return None
@@ -165,6 +172,25 @@ class Derivation:
         except NotTranslatedError as refusal:
             self.refusals.append(str(refusal))
             return None
+
+    def _computed(self, tree: Tree) -> Expression | None:
+        """Return the parameter that Spark computes of others; None where there is more in it."""
+        definitions = self.plan.definitions
+        base = definitions.tree_over_base(tree)
+        attributes = {attribute.identity: attribute for attribute in attributes_in(base)}
+        kind = catalyst.data_type(base.handle)
+        if not attributes.keys() <= definitions.results.keys() or not can_travel(kind):
+            return None
+        if not catalyst.is_deterministic(base.handle):
+            return None
+        functions = {i: definitions.results[i].function.node.fields["name"] for i in attributes}
+        named = {i: str(name).removeprefix(PARAMETER) for i, name in functions.items()}
+        texts = {identity[0]: f":{name}" for identity, name in named.items()}
+        said = f"{canonical(base.node, texts)} {unsaid(base)}"
+        handles = tuple((attributes[i].handle, name) for i, name in named.items())
+        self.computed.setdefault(said, ComputedSource(base.handle, kind, handles))
+        place = len(self.plan.parameters) + list(self.computed).index(said)
+        return Argument(-1 - place, arrow_type(kind, self.time_zone))
 
     def existence(
         self, rows: Plan, condition: Tree, table_of: Callable[[Plan], str | None]

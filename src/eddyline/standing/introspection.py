@@ -271,9 +271,8 @@ class Introspection:
             seconds += sum(totals.seconds.get(branch.number, 0.0) for branch in own)
         query = branches[0]
         parameters = query.group.parameters
-        values = {
-            name: parameters[name][query.position].as_py() for name in parameters.column_names
-        }
+        names = [name for name, _ in query.template.parameters]
+        values = {name: parameters[name][query.position].as_py() for name in names}
         derived = [column for branch in branches for column in branch.template.derived]
         backfills = [self._backfill_of(branch) for branch in branches]
         keeps = [branch.template.keep for branch in branches]

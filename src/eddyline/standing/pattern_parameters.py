@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -28,10 +28,18 @@ class LeftPattern(NamedTuple):
 class PatternParameters:
     """Finds the patterns among rows of parameters that are not evaluated here."""
 
-    def __init__(self, spark: SparkSession, table: pa.Table, names: Sequence[str]) -> None:
-        """Take the parameters, with a row for each of the queries that ``names`` names."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        complete: Callable[[QueryTemplate], pa.Table],
+        names: Sequence[str],
+    ) -> None:
+        """Take what gives the parameters of a template, computed ones too.
+
+        With a row for each of the queries that ``names`` names.
+        """
         self._spark = spark
-        self._table = table
+        self._complete = complete
         self.names = names
 
     def left(self, template: QueryTemplate, rows: Collection[int]) -> dict[int, LeftPattern]:
@@ -41,13 +49,17 @@ class PatternParameters:
         pattern that Spark does not take either.
         """
         left: dict[int, LeftPattern] = {}
-        names = [name for name, _ in template.parameters]
-        columns = dict(enumerate(self._table.combine_chunks().itercolumns()))
-        scope = Columns({n: c.combine_chunks() for n, c in columns.items()}, len(self._table))
-        for match, number in _matches(template).items():
+        matches = _matches(template)
+        if not matches:
+            return left
+        names = [{name} for name, _ in template.parameters] + [*map(set, template.computed)]
+        table = self._complete(template)
+        columns = dict(enumerate(table.itercolumns()))
+        scope = Columns({n: c.combine_chunks() for n, c in columns.items()}, len(table))
+        for match, number in matches.items():
             constant = template.constants[number]
             arguments = [node.index for node in constant.walk() if isinstance(node, Argument)]
-            parameters = frozenset(names[index] for index in arguments)
+            parameters = frozenset(name for index in arguments for name in names[index])
             patterns = evaluate(constant, scope).values.to_pylist()
             faults = {pattern: _fault(match, pattern) for pattern in set(patterns)}
             for row in rows:

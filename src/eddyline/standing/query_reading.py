@@ -32,6 +32,7 @@ from eddyline.standing.aggregate_nodes import (
 )
 from eddyline.standing.aggregate_reading import AggregateReader
 from eddyline.standing.branches import branches_of
+from eddyline.standing.computed_parameters import ComputedSource
 from eddyline.standing.derivation import Derivation, DerivedColumns
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
@@ -76,6 +77,9 @@ class ReadQuery:
     travel in."""
     step: WindowStep | None = None
     """What Spark makes of ``outputs`` then, window by window, if that is anything."""
+
+    computed: tuple[ComputedSource, ...] = ()
+    """The parameters that Spark computes of others."""
 
     @cached_property
     def columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
@@ -312,6 +316,7 @@ class _Reader(QueryTerms):
                 self.keep,
                 native=tuple(native),
                 branch=branch,
+                computed=tuple(source.names for source in self.derivation.computed.values()),
                 exploded=tuple(
                     self.exploded.streams[name]
                     for name in dict.fromkeys(self.inputs)
@@ -321,7 +326,9 @@ class _Reader(QueryTerms):
             ),
         )
         beside, above = self.shown.columns + self.called.columns, step if step.nodes else None
-        return ReadQuery(template, fetch_columns, fetch_outputs, tuple(self.native), beside, above)
+        computed = tuple(self.derivation.computed.values())
+        asked = tuple(self.native)
+        return ReadQuery(template, fetch_columns, fetch_outputs, asked, beside, above, computed)
 
     def _query(  # noqa: C901 - one way for each kind of condition
         self, sql: str, constants: dict[Expression, int], *, derive_keys: bool = False

@@ -178,6 +178,9 @@ class QueryTemplate:
     """What Spark makes of the groups of each window that closes, which the outputs are made of: a
     text that says all of it, and where there is one, of the groups' own outputs."""
 
+    computed: tuple[tuple[str, ...], ...] = ()
+    """For each parameter that Spark computes of others, the names of these; such come after them
+    in tables of parameters."""
     exploded: tuple[ExplodedStream, ...] = ()
     """The inputs that are exploded streams."""
 

@@ -35,6 +35,7 @@ from eddyline.standing.arguments import (
     kept_for,
     microseconds_of,
 )
+from eddyline.standing.computed_parameters import with_computed
 from eddyline.standing.exploded_streams import exploded
 from eddyline.standing.history.old_data import OldData
 from eddyline.standing.introspection import BatchRecord, Introspection, Progress
@@ -49,7 +50,7 @@ from eddyline.standing.overload import POLICIES, Overload
 from eddyline.standing.parameter_tables import as_sent, as_table, check_shown, kinds_of
 from eddyline.standing.pattern_parameters import PatternParameters
 from eddyline.standing.query_registry import QueryRegistry
-from eddyline.standing.query_template import QueryGroup
+from eddyline.standing.query_template import QueryGroup, QueryTemplate
 from eddyline.standing.recent_results import RecentResults, recent_frame, results_under
 from eddyline.standing.requests import Desk
 from eddyline.standing.running_job import RunningJob
@@ -442,6 +443,7 @@ class StandingQueries:
         self._registry.require_open()
         look_back = None if backfill is None else microseconds_of(backfill)
         text(sql, "a query", "SELECT * FROM events")
+        complete = partial(self._with_computed, table, names)
         groups = []
         for branches, rows in written_templates(
             sql,
@@ -449,19 +451,36 @@ class StandingQueries:
             table,
             kinds,
             range(len(names)),
-            PatternParameters(self._spark, table, names),
+            PatternParameters(self._spark, complete, names),
         ):
             whole = len(rows) == len(names)
             own_names = names if whole else tuple(names[row] for row in rows)
             own = table if whole else table.take(pa.array(rows))
             groups += [
-                self._checked(QueryGroup(0, own_names, template, own, look_back))
+                self._checked(
+                    QueryGroup(
+                        0,
+                        own_names,
+                        template,
+                        self._with_computed(own, own_names, template),
+                        look_back,
+                    )
+                )
                 for template in branches
             ]
         for group in groups:
             self._columns.take(group.template)
         self._registry.add(*groups, instead=instead)
         self._start_jobs(list(dict.fromkeys(job_of(group.template) for group in groups)))
+
+    def _with_computed(
+        self, table: pa.Table, names: Sequence[str], template: QueryTemplate
+    ) -> pa.Table:
+        """Return parameters of queries with what Spark computes of them for a template."""
+        if not template.computed:
+            return table
+        sources = self._analysis.read_again(template).computed
+        return with_computed(self._spark, template, sources, table, names)
 
     def _checked(self, group: QueryGroup) -> QueryGroup:
         """Return a group whose queries can stand; NotShareableError where one of them cannot."""
