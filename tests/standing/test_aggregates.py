@@ -333,8 +333,8 @@ def test_days_are_those_of_windows_in_utc_alone(
         ),
         (
             """SELECT max(n) FROM (SELECT count(*) n, window w FROM trades
-               GROUP BY window(time, '1 minute')) GROUP BY w""",
-            "an aggregate",
+               GROUP BY window(time, '1 minute')) GROUP BY hour(w.start)""",
+            "an aggregate of aggregates over the groups of several windows",
         ),
     ],
 )
