@@ -112,7 +112,7 @@ from eddyline.catalyst.new_plans import (
     together,
     union,
 )
-from eddyline.catalyst.nodes_by_query import aggregate_by, window_by
+from eddyline.catalyst.nodes_by_query import aggregate_by, join_by, window_by
 from eddyline.catalyst.optimizer_rules import OptimizerRule, RewrittenPlan, identity_of
 from eddyline.catalyst.pipeline import get_ready
 from eddyline.catalyst.plan_data import (
@@ -332,6 +332,7 @@ __all__ = [
     "is_stopped",
     "is_streaming",
     "java_facts",
+    "join_by",
     "join_condition",
     "join_type",
     "joined_as",

@@ -10,6 +10,7 @@ from eddyline.catalyst.gateway import (
     fetched,
     in_python,
     instance_of,
+    java_class,
     scala_seq,
     static,
     tree_pattern,
@@ -36,6 +37,18 @@ def aggregate_by(node: Plan, more: Sequence[CatalystExpression], child: Plan) ->
     values = [_distinct_again(value.java) for value in aggregated(node)]
     values += [attribute.java for attribute in more]
     return _over(child, node, {0: scala_seq(g.java for g in groups), 1: scala_seq(values)})
+
+
+def join_by(
+    node: Plan, same: tuple[CatalystExpression, CatalystExpression], left: Plan, right: Plan
+) -> Plan:
+    """Return a ``Join`` of other plans, of rows in which two attributes are equal as well."""
+    equal = java_class(EXPRESSIONS + "EqualTo")(same[0].java, same[1].java)
+    given = node.java.condition()
+    both = java_class(EXPRESSIONS + "And")
+    asked = both(given.get(), equal) if given.isDefined() else equal
+    changed = _with_fields(node.java, {3: java_class("scala.Some")(asked)})
+    return Plan(changed.withNewChildren(scala_seq([left.java, right.java])))
 
 
 def _over(child: Plan, node: Plan, fields: Mapping[int, Any]) -> Plan:

@@ -45,11 +45,12 @@ from eddyline.standing.engine.aggregation.aggregate_functions import (
 )
 from eddyline.standing.engine.aggregation.alike_values import can_be_grouped
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
-from eddyline.standing.engine.aggregation.time_window import SessionWindow
+from eddyline.standing.engine.aggregation.time_window import TimeWindow
 from eddyline.standing.engine.shared_query import NEVER, SharedQuery
 from eddyline.standing.engine.windows import farthest
 from eddyline.standing.markers import PARAMETER
 from eddyline.standing.query_template import AggregatedRows
+from eddyline.standing.window_bounds import Bound, WindowBound, field_of
 
 _OVERFLOWS: Final = {
     "ANSI": Overflow.FAILS,
@@ -126,8 +127,8 @@ class AggregateReader:
         self._functions: dict[Aggregate, Tree] = {}
         self._columns: tuple[CatalystExpression, ...] = ()
         self._group_columns: dict[ExpressionId, int] = {}
-        self.in_sessions = False
-        """Whether the windows are sessions, which end apart where they begin together."""
+        self._size: int | None = None
+        """That of windows, in microseconds; None where they are sessions."""
         self._truncations: dict[ExpressionId, tuple[Tree, Tree]] = {}
         """Groups that are said by a truncated time, and that time, by their attributes."""
         values = tuple(map(Tree.of, catalyst.aggregated(nodes.aggregate)))
@@ -145,6 +146,8 @@ class AggregateReader:
         ``tables`` are the inputs that are no streams. What HAVING says is still missing.
         """
         grouping, window = self._grouping(query, tables)
+        if isinstance(grouping.window, TimeWindow):
+            self._size = grouping.window.size
         for value in self._values:
             self._collect(value)
         keys = [(f"key {n}", key) for n, key in enumerate(self._keys)]
@@ -210,19 +213,20 @@ class AggregateReader:
             for own, tree in zip(labels, trees, strict=True)
         )
 
-    def windows(self, plan: Plan) -> frozenset[ExpressionId]:
-        """Return the outputs of a plan that say of which window a row is."""
+    def windows(self, plan: Plan) -> dict[ExpressionId, WindowBound]:
+        """Return the outputs of a plan that say of which window a row is, and what of it."""
         outputs = map(Tree.of, catalyst.outputs(plan))
-        return frozenset(one.identity for one in outputs if self._is_window(self._named(one)))
+        bounds = ((one.identity, self._bound(self._named(one))) for one in outputs)
+        return {identity: bound for identity, bound in bounds if bound is not None}
 
-    def _is_window(self, tree: Tree) -> bool:
+    def _bound(self, tree: Tree) -> WindowBound | None:
+        whole = WindowBound(Bound.WHOLE, self._size)
         if tree.name == "GetStructField":
-            begins = str(tree.node.fields["ordinal"]) == "0"
-            return not (begins and self.in_sessions) and self._is_window(
-                self._named(tree.children[0])
-            )
-        truncated_time = tree.name == "AttributeReference" and tree.identity in self._truncations
-        return truncated_time or self._column(tree) == 0
+            of_window = self._bound(self._named(tree.children[0])) == whole
+            return field_of(whole, int(str(tree.node.fields["ordinal"]))) if of_window else None
+        if tree.name == "AttributeReference" and tree.identity in self._truncations:
+            return WindowBound(Bound.START, self._size)
+        return whole if self._column(tree) == 0 else None
 
     def _named(self, tree: Tree) -> Tree:
         """Return what an attribute above the aggregate is a name for, through all its names."""
@@ -257,7 +261,6 @@ class AggregateReader:
         if window_group is None:
             raise not_understood(self._no_window(meant))
         (window, time), tree = window_group
-        self.in_sessions = isinstance(window, SessionWindow)
         place = self._rows.place(self._rows.definitions.named(time))
         if place is None or not self._rows.is_event_time(*place):
             raise not_understood(

@@ -20,8 +20,9 @@ from eddyline.planner.claim.session_settings import session_settings
 from eddyline.standing.derivation import DerivedColumns, DerivedSource
 from eddyline.standing.derived_column import DerivedColumn
 from eddyline.standing.exploded_streams import ExplodedSource, ExplodedStreams
-from eddyline.standing.markers import PARAMETER, require_columns, with_markers
-from eddyline.standing.query_reading import ReadQuery, read_query
+from eddyline.standing.markers import PARAMETER, markers_in, require_columns, with_markers
+from eddyline.standing.query_branches import read_query
+from eddyline.standing.query_reading import ReadQuery
 from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.sequences import markers_within, with_joins
 from eddyline.standing.written_parameters import ParameterInsideError
@@ -31,6 +32,10 @@ _SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _IN_ON: Final = "PYTHON_UDF_IN_ON_CLAUSE"
 """What Spark refuses, and advises to write a CROSS JOIN for, which stands no better."""
 
+_OF_BOTH_SIDES: Final = (
+    "the value of a :marker that is compared with both sides of an outer join has to be one that "
+    "can be written into the query: {}"
+)
 
 _READ_OTHERWISE: Final = (
     "{} is read otherwise than it was as it was added: drop it and add it again"
@@ -109,6 +114,8 @@ class Analysis:
             except AnalysisException as error:
                 if _IN_ON not in str(error):
                     raise
+                if written := frozenset(markers_in(sql)):
+                    raise ParameterInsideError(_OF_BOTH_SIDES.format(sql), written) from error
                 raise NotShareableError(
                     "cannot stand: a Python function of several streams in what must not be there, "
                     f"or must: call it with columns of one stream: {sql}"

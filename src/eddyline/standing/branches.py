@@ -8,7 +8,7 @@ each is shared with others that say the same: see
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from eddyline import catalyst
@@ -16,6 +16,7 @@ from eddyline.blocks.decline import not_understood
 from eddyline.catalyst import Analyst, CatalystExpression, Plan
 from eddyline.planner.read.chains import Tree
 from eddyline.standing.existences import ANTI, EXISTENCE, ONE_SIDED
+from eddyline.standing.plan_sources import PlanSources, name_of
 
 MOST_BRANCHES: Final = 64
 """Branches of one query; six outer joins, one after the other, have as many."""
@@ -31,17 +32,18 @@ _CHAINED: Final = frozenset({"Filter", "Project", "Generate", "BatchEvalPython",
 """Nodes that treat each row by itself."""
 
 
-def branches_of(analyst: Analyst, plan: Plan, tables: Collection[str]) -> tuple[Plan, ...]:
+def branches_of(analyst: Analyst, plan: Plan, sources: PlanSources) -> tuple[Plan, ...]:
     """Return the branches of an optimized plan: their rows together are those of the plan.
 
     Each has the columns of the plan, in the same order, and is optimized; the plan itself where it
-    is its only branch. ``tables`` are the names that are no streams. DeclinedError where something
-    needs the rows of several branches together, and for more than :data:`MOST_BRANCHES`.
+    is its only branch. A join of aggregates of streams is none of several. DeclinedError where
+    something needs the rows of several branches together, and for more than :data:`MOST_BRANCHES`.
     """
-    if not _has_branches(plan):
+    branching = _Branching(sources)
+    if not branching.has_branches(plan):
         return (plan,)
     branches = []
-    for number, branch in enumerate(_Branching(analyst, tables).branches(plan), 1):
+    for number, branch in enumerate(branching.branches(plan), 1):
         if number > MOST_BRANCHES:
             raise not_understood(
                 f"more than {MOST_BRANCHES} branches of UNION ALL and outer joins: add several "
@@ -53,24 +55,26 @@ def branches_of(analyst: Analyst, plan: Plan, tables: Collection[str]) -> tuple[
     return tuple(branches) or (plan,)
 
 
-def _has_branches(plan: Plan) -> bool:
-    name = _name(plan)
-    if name == "Union" or (name == "Join" and catalyst.join_type(plan) in _MAY_MISS):
-        return True
-    return any(map(_has_branches, catalyst.children(plan)))
-
-
 class _Branching:
     """Takes plans apart."""
 
-    def __init__(self, analyst: Analyst, tables: Collection[str]) -> None:
-        self._analyst = analyst
-        self._tables = tables
+    def __init__(self, sources: PlanSources) -> None:
+        self._sources = sources
+
+    def has_branches(self, plan: Plan) -> bool:
+        """Tell whether a plan is to be taken apart."""
+        if name_of(plan) == "Union" or self._is_outer(plan):
+            return True
+        return any(map(self.has_branches, catalyst.children(plan)))
+
+    def _is_outer(self, plan: Plan) -> bool:
+        """Tell whether a node is an outer join whose rows are results, and no groups."""
+        return any(_may_miss(plan)) and not self._sources.joins_groups(plan)
 
     def branches(self, plan: Plan) -> Iterator[Plan]:
         """Yield the branches of a plan, not optimized."""
-        name = _name(plan)
-        if self._analyst.table_of(plan) is not None or not _has_branches(plan):
+        name = name_of(plan)
+        if self._sources.table_of(plan) is not None or not self.has_branches(plan):
             yield plan
         elif name == "Union":
             for child in catalyst.children(plan):
@@ -92,8 +96,13 @@ class _Branching:
             for branch in self.branches(left):
                 yield catalyst.with_children(plan, [branch, right])
             return
-        no_left, no_right = _MAY_MISS.get(kind, (False, False))
         lefts, rights = tuple(self.branches(left)), tuple(self.branches(right))
+        no_left, no_right = _may_miss(plan)
+        if (no_left or no_right) and not self._is_outer(plan):
+            raise not_understood(
+                "an outer join of aggregates with UNION ALL below it: join each of them, and write "
+                "UNION ALL of the joins"
+            )
         for one in lefts:
             for other in rights:
                 yield (
@@ -122,12 +131,12 @@ class _Branching:
             )
         ]
         condition = catalyst.join_condition(join)
-        if not self._is_of_tables(missing):
+        if not self._sources.of_tables(missing):
             missing, names = self._renamed(missing)
             if condition is not None:
                 condition = catalyst.with_attributes(condition, names)
         for plan in rows:
-            if self._is_of_tables(plan):
+            if self._sources.of_tables(plan):
                 raise not_understood(
                     "an outer join that puts out rows of a table that no event meets, which is "
                     "never known: write stream LEFT JOIN table"
@@ -135,22 +144,16 @@ class _Branching:
             alone = catalyst.joined_as("leftanti", join, plan, missing, condition)
             yield catalyst.projected(items, alone)
 
-    def _is_of_tables(self, plan: Plan) -> bool:
-        children = catalyst.children(plan)
-        if children:
-            return all(map(self._is_of_tables, children))
-        return self._analyst.table_of(plan) in self._tables
-
     def _renamed(self, plan: Plan) -> tuple[Plan, dict[int, CatalystExpression]]:
         """Return a plan whose columns have new identities, and its attributes by the old numbers.
 
         The NULLs above have the old ones: what stands for one of them must not be a column.
         """
-        if self._analyst.table_of(plan) is not None:
+        if self._sources.table_of(plan) is not None:
             new = catalyst.leaf_under_new_names(plan)
             pairs = zip(catalyst.output_numbers(plan), catalyst.outputs(new), strict=True)
             return new, dict(pairs)
-        name = _name(plan)
+        name = name_of(plan)
         if name not in {"Filter", "Project"}:
             raise not_understood(
                 "an outer join in which what may be missing is more than one stream and conditions "
@@ -180,6 +183,12 @@ _OF_AGGREGATE: Final = (
 _TOGETHER: Final = {"Aggregate": _OF_AGGREGATE, "Distinct": _OF_AGGREGATE}
 
 
+def _may_miss(plan: Plan) -> tuple[bool, bool]:
+    """Tell whether a row of a node may be without a left side, and whether without a right one."""
+    kind = catalyst.join_type(plan) if name_of(plan) == "Join" else ""
+    return _MAY_MISS.get(kind, (False, False))
+
+
 def _under_names_of(union: Plan, branch: Plan) -> Plan:
     """Return a branch whose columns have the identities of the union's, which are the first's."""
     numbers = zip(catalyst.output_numbers(union), catalyst.output_numbers(branch), strict=True)
@@ -196,7 +205,7 @@ def _without_idle(plan: Plan) -> Plan:
     children = catalyst.children(plan)
     if not children:
         return plan
-    is_anti = _name(plan) == "Join" and catalyst.join_type(plan) == ANTI
+    is_anti = name_of(plan) == "Join" and catalyst.join_type(plan) == ANTI
     if is_anti and (_is_false(plan) or _is_never_true(children[1])):
         return _without_idle(children[0])
     new = [_without_idle(child) for child in children]
@@ -206,11 +215,16 @@ def _without_idle(plan: Plan) -> Plan:
 def _is_never_true(plan: Plan) -> bool:
     """Tell whether a plan has no rows because of what it says, such as NULL > 3."""
     children = catalyst.children(plan)
-    name = _name(plan)
+    name = name_of(plan)
     if not children:
         return catalyst.is_empty(plan)
     if name == "Join" and catalyst.join_type(plan) in {ANTI, EXISTENCE}:
         return _is_never_true(children[0])
+    no_left, no_right = _may_miss(plan)
+    if no_left or no_right:  # a join of aggregates
+        left, right = children
+        kept = [*([left] if no_right else []), *([right] if no_left else [])]
+        return all(map(_is_never_true, kept))
     if name in {"Filter", "Join"} and _is_false(plan):
         return True
     return any(map(_is_never_true, children))
@@ -218,12 +232,9 @@ def _is_never_true(plan: Plan) -> bool:
 
 def _is_false(plan: Plan) -> bool:
     """Tell whether the condition of a ``Filter`` or ``Join`` is FALSE, or NULL, for all rows."""
-    condition = catalyst.join_condition(plan) if _name(plan) == "Join" else catalyst.condition(plan)
+    is_join = name_of(plan) == "Join"
+    condition = catalyst.join_condition(plan) if is_join else catalyst.condition(plan)
     return condition is not None and any(
         tree.name == "Literal" and tree.node.fields.get("value") in {None, "false"}
         for tree in Tree.of(condition).terms("And")
     )
-
-
-def _name(plan: Plan) -> str:
-    return catalyst.class_name(plan).rpartition(".")[2]

@@ -112,7 +112,7 @@ class DerivedPlans:
     ) -> CatalystExpression:
         existence = source.existence
         if existence is not None:
-            rows = over_rows(existence, self._analysis.rows_of_table)
+            rows = over_rows(existence.rows, existence.leaves, self._analysis.rows_of_table)
             outer = [attribute for attribute, _ in source.columns]
             return catalyst.exists_where(self._analysis.spark, rows, existence.condition, outer)
         return _part_of(source, tried, self._analysis.time_zone)

@@ -9,7 +9,7 @@ FALSE, that Spark computes with a join of its own: see
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,19 +106,24 @@ class TableSide:
         return said
 
 
-def over_rows(existence: Existence, rows_of: Callable[[str], Plan]) -> Plan:
-    """Return its plan over the rows that tables have, for which ``rows_of`` gives a plan."""
-    by_output = {catalyst.output_numbers(leaf): (leaf, table) for leaf, table in existence.leaves}
+def over_rows(
+    rows: Plan, leaves: Iterable[tuple[Plan, str]], rows_of: Callable[[str], Plan]
+) -> Plan:
+    """Return a plan over the rows that tables have, for which ``rows_of`` gives a plan.
+
+    ``leaves`` are the nodes that stand for tables, with their names.
+    """
+    by_output = {catalyst.output_numbers(leaf): (leaf, table) for leaf, table in leaves}
 
     def replaced(plan: Plan) -> Plan:
         known = by_output.get(catalyst.output_numbers(plan))
         children = catalyst.children(plan)
         if known is not None and not children:
-            rows = rows_of(known[1])
-            columns = zip(catalyst.outputs(known[0]), catalyst.outputs(rows), strict=True)
+            there = rows_of(known[1])
+            columns = zip(catalyst.outputs(known[0]), catalyst.outputs(there), strict=True)
             return catalyst.projected(
-                [catalyst.attribute_like(meant, column) for meant, column in columns], rows
+                [catalyst.attribute_like(meant, column) for meant, column in columns], there
             )
         return catalyst.with_children(plan, [replaced(child) for child in children])
 
-    return replaced(existence.rows)
+    return replaced(rows)

@@ -197,7 +197,7 @@ class JoiningBatches:
         packed: ClassicDataFrame,
         queries: Sequence[StandingQuery],
         run: BatchRun,  # noqa: ARG002 - the tasks know it from their job's properties
-        batch: int,  # noqa: ARG002 - likewise
+        batch: int,
     ) -> BatchResults:
         """Return the results of queries, which a batch has put out."""
         templates = {id(query.template): query.template for query in queries}.values()
@@ -244,7 +244,14 @@ class JoiningBatches:
         if not any(layout.further for layout in readings):
             return results(rows, names, readings, self._time_zone)
         most = self._streams.limits.max_results
-        return results_with_steps(rows, names, readings, self._time_zone, most)
+
+        def failed() -> list[str]:
+            counts = self._counts.value.get((self._job.name, batch))
+            numbers = {} if counts is None else counts.errors
+            return [query.name for query in queries if query.number in numbers] if numbers else []
+
+        tables = self._analysis.rows_of_table
+        return results_with_steps(rows, names, readings, self._time_zone, most, tables, failed)
 
 
 def _travelling(field: StructField, time_zone: str) -> pa.DataType | None:

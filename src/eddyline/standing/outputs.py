@@ -23,7 +23,7 @@ from eddyline.standing.failing_outputs import FailingOutputs, RaisingLayout, nam
 from eddyline.standing.log.engine_inputs import Layout, Source, layout_of, layouts_in
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_reading import ReadQuery
-from eddyline.standing.query_template import QueryTemplate
+from eddyline.standing.query_template import OutputColumn, QueryTemplate
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.failed_queries import QueryFailure
 
@@ -87,10 +87,17 @@ class Readings:
             layout_of(streams, template): template
             for template in {id(query.template): query.template for query in queries}.values()
         }
-        self.by_layout = {
-            layout: self.by_layout.get(layout) or self._analysis.read_again(templates[layout])
-            for layout in layouts_in(streams, queries)
-        }
+        known, self.by_layout = self.by_layout, {}
+        of_steps: dict[tuple[str, tuple[OutputColumn, ...]], ReadQuery] = {}
+        for layout in layouts_in(streams, queries):
+            step = layout.further, layout.outputs
+            reading = known.get(layout)
+            if reading is None and step in of_steps:  # another part of it was read just now
+                reading = of_steps[step].parts[layout.part]
+            reading = reading or self._analysis.read_again(templates[layout])
+            self.by_layout[layout] = reading
+            if reading.parts:
+                of_steps[step] = reading
 
 
 def shown_columns(templates: Iterable[QueryTemplate]) -> dict[str, DataType]:

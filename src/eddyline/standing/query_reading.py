@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -11,8 +11,7 @@ from pyspark.sql import types
 
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, not_understood
-from eddyline.blocks.filter_block import SessionSettings
-from eddyline.catalyst import Analyst, CatalystExpression, Plan
+from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.errors import NotShareableError
 from eddyline.expressions import (
     And,
@@ -26,32 +25,29 @@ from eddyline.planner.read.chains import FilterLink, Tree, read_link
 from eddyline.planner.read.throwing import may_throw
 from eddyline.standing.aggregate_nodes import (
     AggregateNodes,
-    aggregate_in,
     is_in_window,
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
-from eddyline.standing.branches import branches_of
 from eddyline.standing.computed_parameters import ComputedSource
-from eddyline.standing.derivation import Derivation, DerivedColumns
+from eddyline.standing.derivation import Derivation
 from eddyline.standing.described_outputs import described, is_column, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.standing.existences import ANTI, EXISTENCE, SEMI
-from eddyline.standing.exploded_streams import ExplodedStreams
 from eddyline.standing.parameter_constants import with_constants
 from eddyline.standing.query_inputs import identity_of
-from eddyline.standing.query_template import QueryTemplate, streams_of
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.query_terms import QueryTerms
 from eddyline.standing.refused_plans import OTHER_JOINS, name_of_node, why_not_joined
+from eddyline.standing.step_tree import WindowStep
 from eddyline.standing.time_bounds import (
     Sides,
     absence_of,
     no_farther_apart,
     time_bound,
 )
-from eddyline.standing.window_steps import WindowStep, said_of, window_step
-from eddyline.standing.written_parameters import ParameterInsideError
+from eddyline.standing.window_steps import PartOfStep
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
@@ -77,6 +73,8 @@ class ReadQuery:
     travel in."""
     step: WindowStep | None = None
     """What Spark makes of ``outputs`` then, window by window, if that is anything."""
+    parts: tuple[ReadQuery, ...] = ()
+    """What the step is made of: this one, and the others that it joins, by their numbers."""
 
     computed: tuple[ComputedSource, ...] = ()
     """The parameters that Spark computes of others."""
@@ -100,100 +98,11 @@ class ReadQuery:
         )
 
 
-_NOW: Final = (
-    "the current time, date and user would be those when the query was added, for all events; "
-    "let the stream have them, as in events.withColumn('now', F.current_timestamp()), which is the "
-    "time of each micro-batch"
-)
+class ReadPart(NamedTuple):
+    """A part of what a step is made of, and what says all of it."""
 
-
-def read_query(
-    analyst: Analyst,
-    sql: str,
-    schemas: Mapping[str, types.StructType],
-    tables: Collection[str],
-    parameters: Mapping[str, types.DataType],
-    settings: SessionSettings,
-    derived: DerivedColumns,
-    exploded: ExplodedStreams,
-    *,
-    shown: str,
-    keep: int | None,
-) -> tuple[ReadQuery, ...]:
-    """Analyze a query over streams and tables, and read what it selects, joins and puts out.
-
-    In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
-    user wrote it, and ``keep`` what the query has beside. What Spark has to compute goes into
-    ``derived``, and what it explodes into ``exploded``. Gives the query's branches: one, where it
-    has no UNION ALL and no outer join. Raises PySpark's own errors for what is no valid query, and
-    NotShareableError for a valid one that cannot stand.
-    """
-    plan, schema, asks_for_now = analyst.optimized(sql)
-    if asks_for_now:
-        raise NotShareableError(f"{_NOW}: {shown}")
-
-    def reader() -> _Reader:
-        return _Reader(
-            analyst=analyst,
-            schemas=schemas,
-            settings=settings,
-            tables=frozenset(tables),
-            parameters=parameters,
-            derived=derived,
-            exploded=exploded,
-            keep=keep,
-        )
-
-    try:
-        if catalyst.has_subquery(plan):
-            raise not_understood(
-                "a subquery that stands for a value: join the table that it is about, or write the "
-                "value into the query; of events, add an aggregate of its own"
-            )
-        branches = branches_of(analyst, plan, tables)
-    except DeclinedError as declined:
-        raise _refusal(declined, shown) from declined
-    queries = [
-        _read_branch(reader(), branch, schema, shown, number)
-        for number, branch in enumerate(branches)
-    ]
-    if keep is not None and any(_stores_rows(query) for query in queries):
-        queries = [query if _stores_rows(query) else _without_keep(query) for query in queries]
-    return tuple(queries)
-
-
-def _stores_rows(query: ReadQuery) -> bool:
-    return len(streams_of(query.template)) > 1
-
-
-def _without_keep(query: ReadQuery) -> ReadQuery:
-    """Return a branch that stores no rows, beside one that does."""
-    return replace(query, template=replace(query.template, keep=None))
-
-
-def _read_branch(
-    reader: _Reader, plan: Plan, schema: types.StructType, shown: str, number: int
-) -> ReadQuery:
-    try:
-        reader.take_inputs(plan)
-        step = window_step(plan)
-        nodes = aggregate_in(step.below)
-        reader.read(step.below if nodes is None else nodes.below)
-        used = frozenset(reader.inputs) & reader.tables
-        if len(used) == len(set(reader.inputs)):
-            raise not_understood("a query that reads no stream")
-        return reader.result(shown, step, nodes, schema, used, number)
-    except DeclinedError as declined:
-        refusal = _refusal(declined, shown)
-        if reader.derivation.refusals and reader.derivation.inside:
-            inside = frozenset(reader.derivation.inside)
-            raise ParameterInsideError(str(refusal), inside) from declined
-        raise refusal from declined
-
-
-def _refusal(declined: DeclinedError, shown: str) -> NotShareableError:
-    left = declined.left_to_spark()
-    return NotShareableError(f"cannot stand: {left.detail or left.why}: {shown}")
+    query: ReadQuery
+    said: PartOfStep | None
 
 
 class _NativeCondition(NamedTuple):
@@ -204,7 +113,7 @@ class _NativeCondition(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader(QueryTerms):
+class PlanReader(QueryTerms):
     """Reads one plan, from the bottom up."""
 
     keep: int | None
@@ -248,17 +157,18 @@ class _Reader(QueryTerms):
     def result(
         self,
         sql: str,
-        step: WindowStep,
+        plan: Plan,
         nodes: AggregateNodes | None,
         schema: types.StructType,
         tables: frozenset[str],
-        branch: int,
-    ) -> ReadQuery:
+        *,
+        in_step: bool,
+    ) -> ReadPart:
         """Return what was read: of joined rows, or of what ``nodes`` aggregate of them.
 
-        As a ``branch`` of its query, by number.
+        If ``in_step``, of results with the columns of ``schema`` that Spark makes of it.
         """
-        constants, plan, further = self.constants, step.below, ""
+        constants, reader = self.constants, None
         query = self._query(sql, constants)
         aggregated, self.aggregates = None, nodes is not None
         if nodes is None:
@@ -283,20 +193,23 @@ class _Reader(QueryTerms):
             having, self.native = reader.having()
             if having is not None:
                 aggregated = replace(aggregated, having=with_constants(having, constants))
-            named = catalyst.output_names(plan) if step.nodes else schema.names
-            aggregated = replace(aggregated, names=reader.names(plan, [*map(shown_name, named)]))
+            named = catalyst.output_names(plan) if in_step else schema.names
+            columns = list(map(shown_name, named))
+            aggregated = replace(aggregated, names=reader.names(plan, columns))
             outputs = tuple(reader.outputs(plan))
             names = {
                 catalyst.identity_number(attribute): f"0.{n}"
                 for n, attribute in enumerate(of_groups)
             }
             meanings = [meaning(output, names | self._names()) for output in outputs]
-            if step.nodes:
-                further = said_of(step, meanings, reader, self.shown)
-                meanings = [f"above windows: {n}" for n, _ in enumerate(schema.fields)]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
         native = [meaning(condition, names | self._names()) for condition in self.native]
+        said = None
+        if in_step and reader is not None and aggregated is not None:
+            texts = (f"{self.inputs} {aggregated.aggregation}", *meanings, *native)
+            said = PartOfStep(reader, texts)
+            meanings = [f"above windows: {n}" for n, _ in enumerate(schema.fields)]
         template = _with_derived(
             self.derivation,
             QueryTemplate(
@@ -315,20 +228,20 @@ class _Reader(QueryTerms):
                 self.called.called,
                 self.keep,
                 native=tuple(native),
-                branch=branch,
                 computed=tuple(source.names for source in self.derivation.computed.values()),
                 exploded=tuple(
                     self.exploded.streams[name]
                     for name in dict.fromkeys(self.inputs)
                     if name in self.exploded.streams
                 ),
-                further=further,
             ),
         )
-        beside, above = self.shown.columns + self.called.columns, step if step.nodes else None
-        computed = tuple(self.derivation.computed.values())
-        asked = tuple(self.native)
-        return ReadQuery(template, fetch_columns, fetch_outputs, asked, beside, above, computed)
+        beside = self.shown.columns + self.called.columns
+        computed, asked = tuple(self.derivation.computed.values()), tuple(self.native)
+        query_read = ReadQuery(
+            template, fetch_columns, fetch_outputs, asked, beside, computed=computed
+        )
+        return ReadPart(query_read, said)
 
     def _query(  # noqa: C901 - one way for each kind of condition
         self, sql: str, constants: dict[Expression, int], *, derive_keys: bool = False

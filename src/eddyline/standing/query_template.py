@@ -177,6 +177,9 @@ class QueryTemplate:
     further: str = ""
     """What Spark makes of the groups of each window that closes, which the outputs are made of: a
     text that says all of it, and where there is one, of the groups' own outputs."""
+    part: int = 0
+    """Which of the aggregates it is that ``further`` is made of, where it joins several: all have
+    the same text, and are branches of one query, one after the other."""
 
     computed: tuple[tuple[str, ...], ...] = ()
     """For each parameter that Spark computes of others, the names of these; such come after them

@@ -70,8 +70,9 @@ _TOP: Final = (
 _LIMIT: Final = f"LIMIT: results have no end; {_TOP}, or set max_results"
 
 _NODES: Final = {
-    "Aggregate": "an aggregate below a join, or of what an aggregate without a window gives: write "
-    "one aggregate a query, and join what it puts out in the sink or in a further stream",
+    "Aggregate": "an aggregate of a table, or of what an aggregate without a window gives: give "
+    "its rows in tables= as a table, and write aggregates of streams with a window, which "
+    "are joined by ON a.window = b.window",
     "GlobalLimit": _LIMIT,
     "LocalLimit": _LIMIT,
     "Sort": f"ORDER BY: results come as events do; {_TOP}, or sort them in the sink",

@@ -61,7 +61,7 @@ from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
 from eddyline.standing.tasks.sampled_rows import SAMPLE_TYPE
 from eddyline.standing.time_bounds import check_bounded, check_whole
-from eddyline.standing.window_steps import check_step
+from eddyline.standing.window_steps import check_backfill, check_step
 from eddyline.standing.written_parameters import written_templates
 
 _GLANCE = 0.1
@@ -453,6 +453,7 @@ class StandingQueries:
             range(len(names)),
             PatternParameters(self._spark, complete, names),
         ):
+            check_backfill(branches, look_back)
             whole = len(rows) == len(names)
             own_names = names if whole else tuple(names[row] for row in rows)
             own = table if whole else table.take(pa.array(rows))

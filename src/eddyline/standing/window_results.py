@@ -1,13 +1,14 @@
 """A micro-batch with queries that go on above windows: Spark takes their steps, query by query.
 
-See ``docs/decisions/0085-spark-goes-on-above-windows.md``.
+See ``docs/decisions/0085-spark-goes-on-above-windows.md`` and
+``docs/decisions/0088-aggregates-are-joined-by-window.md``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from pyspark.errors import (
     ArithmeticException,
@@ -28,6 +29,7 @@ from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.host.classic import classic
 from eddyline.planner.read.chains import EvaluationLink, read_link
 from eddyline.quirks.classic_frames import ClassicDataFrame
+from eddyline.standing.existences import over_rows
 from eddyline.standing.log.engine_inputs import Layout, Source
 from eddyline.standing.outputs import (
     QUERY,
@@ -37,7 +39,10 @@ from eddyline.standing.outputs import (
     quoted,
     results,
 )
+from eddyline.standing.plan_sources import name_of
 from eddyline.standing.query_reading import ReadQuery
+from eddyline.standing.query_template import OutputColumn
+from eddyline.standing.step_tree import StepItem, StepNode, StepPart, StepTable
 from eddyline.standing.tasks.failed_queries import QueryFailure
 from eddyline.standing.tasks.selecting import LAYOUT
 from eddyline.standing.tasks.selecting import QUERY as NAME
@@ -71,12 +76,15 @@ def results_with_steps(
     readings: Mapping[Layout, ReadQuery],
     time_zone: str,
     most: int | None,
+    rows_of: Callable[[str], Plan],
+    failed: Callable[[], Collection[str]],
 ) -> BatchResults:
     """Return the results of queries some of which go on above windows.
 
-    All is as for :func:`~eddyline.standing.outputs.results`; ``most`` results of a query pass.
-    Where windows have closed the steps are taken here: what fails is known before a sink sees a
-    row.
+    All is as for :func:`~eddyline.standing.outputs.results`; ``most`` results of a query pass, and
+    ``rows_of`` gives the rows of tables. Where windows have closed the steps are taken here: what
+    fails is known before a sink sees a row. Queries that ``failed`` as the rows were computed miss
+    some of their groups, and so have no results.
     """
     steps = StepResults()
     try:
@@ -87,8 +95,10 @@ def results_with_steps(
         plain = results(classic(rows.where(~with_step)), names, plainly, time_zone)
         every = _with_columns(plain.rows, [layout for layout in readings if layout not in plainly])
         if came:
-            chosen = [item if n in came else None for n, item in enumerate(readings.items())]
-            taken = _Steps(rows, names, chosen, every.schema, steps, most)
+            chosen = [step for step in _steps_in(readings) if came & {*step.numbers}]
+            incomplete = failed()
+            whole = rows.where(~F.col(NAME).isin(*incomplete)) if incomplete else rows
+            taken = _Steps(whole, names, chosen, every.schema, steps, most, rows_of)
             every = _union([every, *taken.frames()])
     except BaseException:
         steps.release()
@@ -115,6 +125,52 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return catalyst.dataframe_over(frames[0].sparkSession, catalyst.union(plans))
 
 
+class _Step(NamedTuple):
+    """A step as it was read, the names of the columns that it gives, and its parts.
+
+    Of these the numbers of their layouts, and what they are made of.
+    """
+
+    reading: ReadQuery
+    columns: tuple[str, ...]
+    numbers: tuple[int, ...]
+    layouts: tuple[Layout, ...]
+
+
+def _steps_in(readings: Mapping[Layout, ReadQuery]) -> list[_Step]:
+    """Return the steps of readings, of whose parts each has a layout of its own."""
+    numbers = {layout: number for number, layout in enumerate(readings)}
+    by_step: dict[tuple[str, tuple[OutputColumn, ...]], list[Layout]] = {}
+    for layout, reading in readings.items():
+        if reading.step is not None:
+            by_step.setdefault((layout.further, layout.outputs), []).append(layout)
+    return [
+        _Step(
+            readings[layouts[0]],
+            tuple(column.name.casefold() for column in outputs),
+            tuple(numbers[layout] for layout in sorted(layouts, key=_part_of)),
+            tuple(sorted(layouts, key=_part_of)),
+        )
+        for (_, outputs), layouts in by_step.items()
+    ]
+
+
+def _part_of(layout: Layout) -> int:
+    return layout.part
+
+
+class _Rows(NamedTuple):
+    """Rows of many queries: a plan, and the attributes of it that say whose they are.
+
+    ``query`` is None for rows of tables, which are any query's. ``beside`` has the columns that are
+    the same for all rows of a query, by name.
+    """
+
+    plan: Plan
+    query: CatalystExpression | None
+    beside: Mapping[str, CatalystExpression]
+
+
 class _Steps:
     """The steps of a micro-batch, each taken for all queries of a layout at once."""
 
@@ -122,22 +178,26 @@ class _Steps:
         self,
         rows: DataFrame,
         names: Mapping[tuple[Source, int], str],
-        readings: Sequence[tuple[Layout, ReadQuery] | None],
+        chosen: Sequence[_Step],
         columns: StructType,
         steps: StepResults,
         most: int | None,
+        rows_of: Callable[[str], Plan],
     ) -> None:
-        """Take the rows, which are held, and readings by number; None for those not asked for.
+        """Take the rows, which are held, and the steps that are to be taken.
 
         ``columns`` are those of results, whatever the letters of their names.
         """
         self._rows = rows
         self._names = names
-        self._readings = readings
+        self._chosen = chosen
+        self._rows_of = rows_of
         self._columns = columns
         self._steps = steps
         self._most = most
         self._tries = 0
+        self._layouts: dict[str, set[int]] = {}
+        """The numbers of the layouts of each query's rows, once somebody has to know."""
 
     def frames(self) -> list[DataFrame]:
         """Return the results, for some queries in each frame; those that fail have none."""
@@ -153,7 +213,9 @@ class _Steps:
             text = _raised(error)
             if text is None:
                 raise
-            queries = self._queries() if queries is None else queries
+            if queries is None:
+                self._find_layouts()
+                queries = sorted(self._layouts, key=lambda name: (min(self._layouts[name]), name))
             if len(queries) == 1 or self._tries >= MOST_TRIES:
                 self._steps.failures |= dict.fromkeys(queries, QueryFailure(text))
                 return []
@@ -162,10 +224,12 @@ class _Steps:
         self._steps.counts.update(counted)
         return [self._limited(frame, counted)]
 
-    def _queries(self) -> list[str]:
-        numbers = [n for n, reading in enumerate(self._readings) if reading is not None]
-        own = self._rows.where(F.col(LAYOUT).isin(numbers)).select(NAME).distinct()
-        return sorted(row[0] for row in own.collect())
+    def _find_layouts(self) -> None:
+        """Find out which queries have rows, and of which layouts."""
+        numbers = [number for step in self._chosen for number in step.numbers]
+        own = self._rows.where(F.col(LAYOUT).isin(numbers)).select(NAME, LAYOUT).distinct()
+        for name, number in own.collect():
+            self._layouts.setdefault(name, set()).add(number)
 
     def _limited(self, frame: DataFrame, counted: Mapping[str, int]) -> DataFrame:
         """Return the results without those of a query beyond the most that it may have."""
@@ -180,18 +244,35 @@ class _Steps:
         return frame.withColumn(_PLACE, place).where(kept).drop(_PLACE)
 
     def _frame(self, queries: Collection[str] | None) -> DataFrame:
-        rows = self._rows if queries is None else self._rows.where(F.col(NAME).isin(*queries))
-        branches = [
-            self._branch(classic(rows.where(F.col(LAYOUT) == number)), *reading)
-            for number, reading in enumerate(self._readings)
-            if reading is not None
-        ]
-        return _union(branches)
+        if queries is None:
+            return _union([self._taken_by(step, self._rows) for step in self._chosen])
+        rows = self._rows.where(F.col(NAME).isin(*queries))
+        came = set[int]().union(*(self._layouts[query] for query in queries))
+        chosen = [step for step in self._chosen if came & {*step.numbers}]
+        return _union([self._taken_by(step, rows) for step in chosen])
 
-    def _branch(self, rows: ClassicDataFrame, layout: Layout, reading: ReadQuery) -> DataFrame:
-        """Return the results of the queries of a layout, whose groups these rows are."""
-        if reading.step is None:
-            raise ValueError(f"{reading.template.sql} is no step")
+    def _taken_by(self, step: _Step, rows: DataFrame) -> DataFrame:
+        """Return the results of the queries of a step, some of whose groups these rows are."""
+        whole = step.reading.step
+        if whole is None:
+            raise ValueError(f"{step.reading.template.sql} is no step")
+        parts = [
+            self._part(classic(rows.where(F.col(LAYOUT) == number)), layout, reading)
+            for number, layout, reading in zip(
+                step.numbers, step.layouts, step.reading.parts, strict=True
+            )
+        ]
+        shown = {catalyst.identity_number(one): column for one, column in step.reading.shown}
+        plan, query, _ = self._over(whole.top, parts, shown)
+        if query is None:
+            raise ValueError("rows of tables are nobody's results")
+        found = zip(step.columns, catalyst.outputs(whole.result), strict=True)
+        items = [catalyst.named(output, name) for name, output in found]
+        plan = catalyst.projected([catalyst.named(query, QUERY), *items], plan)
+        return self._with_all_columns(catalyst.dataframe_over(rows.sparkSession, plan))
+
+    def _part(self, rows: ClassicDataFrame, layout: Layout, reading: ReadQuery) -> _Rows:
+        """Return the groups that rows are, as the part of a step puts them out."""
         plan = catalyst.analyzed_plan(rows)
         attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
         query = catalyst.named(attributes[NAME], QUERY)
@@ -207,17 +288,27 @@ class _Steps:
                 catalyst.conjunction([catalyst.aliased(condition) for condition in reading.native]),
                 plan,
             )
-        given = zip(catalyst.outputs(reading.step.below), reading.outputs, strict=True)
-        outputs = [_as_nullable_as(attribute, output) for attribute, output in given]
-        plan = catalyst.projected([*outputs, own, *beside.values()], plan)
-        shown = {catalyst.identity_number(one): beside[column] for one, column in reading.shown}
-        for node in reading.step.nodes:
-            plan = _over(plan, node, own, list(beside.values()), shown)
-        names = [column.name.casefold() for column in layout.outputs]
-        found = catalyst.outputs(reading.step.result)
-        items = [catalyst.named(output, name) for name, output in zip(names, found, strict=True)]
-        plan = catalyst.projected([catalyst.named(own, QUERY), *items], plan)
-        return self._with_all_columns(catalyst.dataframe_over(rows.sparkSession, plan))
+        step = reading.step
+        if step is None:
+            raise ValueError(f"{reading.template.sql} is no step")
+        given = catalyst.outputs(step.parts[reading.template.part])
+        pairs = zip(given, reading.outputs, strict=True)
+        outputs = [_as_nullable_as(attribute, output) for attribute, output in pairs]
+        return _Rows(catalyst.projected([*outputs, own, *beside.values()], plan), own, beside)
+
+    def _over(self, item: StepItem, parts: Sequence[_Rows], shown: Mapping[int, str]) -> _Rows:
+        """Return what a step makes of its parts, up to an item of its.
+
+        ``shown`` are the attributes that stand for parameters, by number.
+        """
+        match item:
+            case StepPart(_, number):
+                return parts[number]
+            case StepTable(plan, leaves):
+                return _Rows(over_rows(plan, leaves, self._rows_of), None, {})
+            case StepNode(node, below):
+                rows = [self._over(each, parts, shown) for each in below]
+                return _joined(node, *rows) if len(rows) > 1 else _over(rows[0], node, shown)
 
     def _with_all_columns(self, frame: DataFrame) -> DataFrame:
         known = {*frame.columns}
@@ -247,31 +338,55 @@ def _as_nullable_as(
     return catalyst.attribute_like(output, catalyst.known_not_null(catalyst.aliased(output)))
 
 
-def _over(
-    rows: Plan,
-    node: Plan,
-    query: CatalystExpression,
-    beside: Sequence[CatalystExpression],
-    shown: Mapping[int, CatalystExpression],
-) -> Plan:
+def _over(rows: _Rows, node: Plan, shown: Mapping[int, str]) -> _Rows:
     """Return a node over the rows of several queries, each of which is answered for itself.
 
-    The attributes ``query`` and ``beside``, which is the same for all rows of a query, are kept;
-    ``shown`` are those among them that stand for the results of functions, by number.
+    What is beside the rows is kept; ``shown`` are the attributes that stand for it, by number.
     """
-    kind = catalyst.class_name(node).rpartition(".")[2]
+    plan, query, beside = rows
+    if query is None:
+        raise ValueError("rows of tables are read as a whole")
+    kept = [query, *beside.values()]
+    kind = name_of(node)
     if kind == "WindowGroupLimit":  # Spark infers it again
         return rows
     if kind == "Window":
-        return catalyst.window_by(node, query, rows)
-    if kind == "Aggregate":
-        return catalyst.aggregate_by(node, [query, *beside], rows)
-    if kind == "Project":
-        return catalyst.project_over(node, rows, [query, *beside])
-    link, _ = read_link(node)
-    if not isinstance(link, EvaluationLink):
-        return catalyst.with_children(node, [rows])
-    parameters = [
-        catalyst.attribute_like(result.handle, shown[result.identity[0]]) for result in link.results
-    ]
-    return catalyst.projected([*catalyst.outputs(rows), *parameters], rows)
+        plan = catalyst.window_by(node, query, plan)
+    elif kind == "Aggregate":
+        plan = catalyst.aggregate_by(node, kept, plan)
+    elif kind == "Project":
+        plan = catalyst.project_over(node, plan, kept)
+    else:
+        link, _ = read_link(node)
+        if isinstance(link, EvaluationLink):
+            parameters = [
+                catalyst.attribute_like(result.handle, beside[shown[result.identity[0]]])
+                for result in link.results
+            ]
+            plan = catalyst.projected([*catalyst.outputs(plan), *parameters], plan)
+        else:
+            plan = catalyst.with_children(node, [plan])
+    return rows._replace(plan=plan)
+
+
+def _joined(node: Plan, left: _Rows, right: _Rows) -> _Rows:
+    """Return a join of rows, each with those of the same query, or with rows of tables."""
+    if left.query is None or right.query is None:
+        whose = right if left.query is None else left
+        return whose._replace(plan=catalyst.with_children(node, [left.plan, right.plan]))
+    plan = catalyst.join_by(node, (left.query, right.query), left.plan, right.plan)
+    match catalyst.join_type(node):
+        case "RIGHT OUTER":
+            return right._replace(plan=plan)
+        case "FULL OUTER":
+            query = _either(left.query, right.query)
+            beside = {name: _either(one, right.beside[name]) for name, one in left.beside.items()}
+            items = [*catalyst.outputs(plan), query, *beside.values()]
+            names = {name: catalyst.attribute_of(one) for name, one in beside.items()}
+            plan = catalyst.projected(items, plan)
+            return _Rows(plan, catalyst.attribute_of(query), names)
+    return left._replace(plan=plan)
+
+
+def _either(one: CatalystExpression, other: CatalystExpression) -> CatalystExpression:
+    return catalyst.named(catalyst.coalesced([one, other]), "either")

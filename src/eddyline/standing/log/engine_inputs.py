@@ -70,20 +70,22 @@ class Layout(NamedTuple):
     """What queries put out: whose columns they are made of, and columns over these.
 
     ``native`` are the conditions on rows that Spark decides, ``further`` what it makes of the
-    groups of windows.
+    groups of windows, and of others: they are the ``part`` of a number of what it is made of.
     """
 
     sources: tuple[Source, ...]
     outputs: tuple[OutputColumn, ...]
     native: tuple[str, ...] = ()
     further: str = ""
+    part: int = 0
 
 
 def layout_of(streams: tuple[str, ...], template: QueryTemplate) -> Layout:
     """Return the layout of a template's results."""
     aggregation = aggregation_of(streams, template)
     if aggregation is not None:
-        return Layout((aggregation,), template.outputs, template.native, template.further)
+        further, part = template.further, template.part
+        return Layout((aggregation,), template.outputs, template.native, further, part)
     return Layout(numbers_of(streams, template), template.outputs, template.native)
 
 
