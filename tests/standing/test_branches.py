@@ -65,6 +65,10 @@ AGGREGATES = {
 }
 MARKED = """SELECT id, country, :most AS most FROM orders o LEFT JOIN customers c
             ON o.customer = c.cid AND c.tier < :tier WHERE price < :most"""
+MARKED_STREAMS = """SELECT id, pid, :least AS least FROM orders o LEFT JOIN payments p
+                    ON #within AND paid > :least WHERE pid % 4 = :rest OR pid IS NULL"""
+MARKED_STREAMS = MARKED_STREAMS.replace("#within", WITHIN)
+STREAM_MARKS = pd.DataFrame({"name": ["s1", "s2"], "least": [20.0, 60.0], "rest": [0, 2]})
 MARKS = pd.DataFrame({"name": ["m1", "m2"], "tier": [2, 9], "most": [30.0, 70.0]})
 REFUSED = {
     "SELECT id FROM orders UNION SELECT pid FROM payments": "write UNION ALL",
@@ -81,6 +85,8 @@ REFUSED = {
     "SELECT id, tier FROM orders LEFT JOIN customers ON customer = cid AND 1 / price > tier": (
         "may raise an error"
     ),
+    """SELECT id FROM orders LEFT JOIN customers ON customer = cid
+       WHERE 10 / coalesce(tier, 0) > 1""": "raises an error whatever comes",
     " UNION ALL ".join(["SELECT id FROM orders"] * 65): "more than 64 branches",
 }
 
@@ -120,12 +126,13 @@ def test_branches_are_one_query(spark: SparkSession, tmp_path: Path) -> None:
         for name, sql in (QUERIES | AGGREGATES).items():
             queries.add(sql, name=name)
         queries.add_many(MARKED, MARKS)
+        queries.add_many(MARKED_STREAMS, STREAM_MARKS)
         for sql, told in REFUSED.items():
             with pytest.raises(NotShareableError, match=told):
                 queries.add(sql, name="refused")
         run_all(queries, sink)
         shown = {row.name: row for row in queries.queries().collect()}
-        assert shown.keys() == {*QUERIES, *AGGREGATES, *MARKS["name"]}
+        assert shown.keys() == {*QUERIES, *AGGREGATES, *MARKS["name"], *STREAM_MARKS["name"]}
         assert shown["left"].sql == QUERIES["left"]
         assert shown["left"].job == "join orders.1 customers.0, select orders"
         assert shown["union"].results == sink.answers()["union"].total() > 0
@@ -147,6 +154,10 @@ def test_branches_are_one_query(spark: SparkSession, tmp_path: Path) -> None:
     each = {
         name: MARKED.replace(":tier", str(tier)).replace(":most", f"{most}D")
         for name, tier, most in MARKS.itertuples(index=False)
+    }
+    each |= {
+        name: MARKED_STREAMS.replace(":least", f"{least}D").replace(":rest", str(rest))
+        for name, least, rest in STREAM_MARKS.itertuples(index=False)
     }
     wanted = expected(spark, tables, QUERIES | AGGREGATES | each)
     found = {

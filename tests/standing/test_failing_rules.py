@@ -18,13 +18,15 @@ from tests.standing.feeds import Feed, Gathered, expected, run_all
 
 pytestmark = pytest.mark.slow(60)
 
-EVENTS = "id bigint, code int, text string, tags array<string>"
+EVENTS = "id bigint, code int, text string, tags array<string>, items array<struct<sku: string>>"
 
 GOOD = {
     "plain": "SELECT id, code FROM events",
     "double": "SELECT id, code * 2L AS twice, 1 / (code + 1) AS small FROM events WHERE code < 510",
     "beside": "SELECT id, 1 / (code - 500) AS x FROM events WHERE code <> 500",
     "tried": "SELECT id, try_divide(1, code - 500) AS x FROM events",
+    "field": "SELECT id, items[0].sku AS sku, upper(items[0].sku) AS word FROM events "
+    "WHERE size(items) > 0",
     "words": "SELECT id, upper(text) AS word, tags[0] AS tag FROM events WHERE text LIKE '1%'",
 }
 BAD = {
@@ -32,6 +34,7 @@ BAD = {
     "divided": "SELECT id, 1 / (code - 500) AS x, 1 / (code - 500) + 1 AS y FROM events",
     "cast": "SELECT id, cast(text AS int) AS number FROM events WHERE code > 493",
     "index": "SELECT id, tags[code - 490] AS tag FROM events WHERE code < 493",
+    "field of none": "SELECT id, items[0].sku AS sku FROM events WHERE code < 493",
     "condition": "SELECT id FROM events WHERE 10 / (code - 505) < 100",
     "call": "SELECT id FROM events WHERE raising(code) > 0",
 }
@@ -39,7 +42,8 @@ TEMPLATE = "SELECT id, :by / (code - :by) AS z FROM events"
 
 
 def event(number: int) -> tuple[Any, ...]:
-    return number, 490 + number, "x" if number == 27 else str(number), ["a", "b"]
+    items = [] if number % 3 == 1 else [("s",)]
+    return number, 490 + number, "x" if number == 27 else str(number), ["a", "b"], items
 
 
 class LookingTwice:
@@ -86,6 +90,7 @@ def test_a_rule_that_raises_stops_itself(spark: SparkSession, tmp_path: Path) ->
         ("divided", "DIVIDE_BY_ZERO", "id = 10, code = 500"),
         ("cast", "CAST_INVALID_INPUT", "id = 27, code = 517, text = x"),
         ("index", "INVALID_ARRAY_INDEX", "code = 492, tags = [a, b]"),
+        ("field of none", "INVALID_ARRAY_INDEX", "items = []"),
         ("condition", "DIVIDE_BY_ZERO", "code = 505"),
         ("call", "ValueError: seven", "code = 507"),
         ("by 501", "DIVIDE_BY_ZERO", "code = 501"),
@@ -105,6 +110,7 @@ def test_a_rule_that_raises_stops_itself(spark: SparkSession, tmp_path: Path) ->
         {
             "divided": BAD["divided"] + " WHERE code <> 500",
             "index": BAD["index"] + " AND code < 492",
+            "field of none": BAD["field of none"] + " AND size(items) > 0",
             "condition": "SELECT id FROM events WHERE code <> 505",
             "call": "SELECT id FROM events WHERE code <> 507",
             "by 501": TEMPLATE.replace(":by", "501") + " WHERE code <> 501",

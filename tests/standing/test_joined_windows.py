@@ -113,8 +113,11 @@ REFUSED = {
     """SELECT a.n FROM BY_SYMBOL a JOIN (SELECT window, count(*) n FROM quotes
        GROUP BY window(time, '30 seconds')) b ON a.window = b.window""": "make the streams one",
     """SELECT a.n FROM BY_SYMBOL a JOIN trades b ON a.symbol = b.symbol""": "a join of events",
-    """SELECT n FROM BY_SYMBOL a WHERE symbol IN (SELECT b.symbol FROM DEAR b
-       WHERE b.least = 3)""": "LEFT SEMI JOIN",
+    """SELECT n FROM (SELECT window w, symbol s, count(*) n FROM trades
+       GROUP BY window(time, '30 seconds'), symbol) a WHERE s IN (SELECT s FROM (SELECT window w,
+       symbol s FROM trades GROUP BY window(time, '30 seconds'), symbol) b WHERE b.w = a.w)""": (
+        "LEFT SEMI JOIN"
+    ),
     "SELECT sector FROM BY_SYMBOL a RIGHT JOIN sectors b ON a.symbol = b.symbol": (
         "aggregate LEFT JOIN table"
     ),

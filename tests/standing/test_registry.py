@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from eddyline.errors import StateError, UnknownQueryError
 from eddyline.expressions import And, Comparison, ComparisonOperator, Literal
 from eddyline.standing.engine.selections import split
 from eddyline.standing.log.batch_log import KEPT, BatchLog, BatchRun
+from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.live_queries import LiveQueries
 from eddyline.standing.log.query_constants import ConstantError, constants_of, queries_of
 from eddyline.standing.markers import markers_in, with_markers
@@ -184,3 +186,15 @@ def test_markers() -> None:
              /* :no */ FROM t WHERE a = :one AND b > :two1 AND c[:one] = ':no\\':no'"""
     assert markers_in(sql) == ("one", "two1")
     assert with_markers(":a+:b", lambda name: f"<{name}>") == "<a>+<b>"
+
+
+def test_a_log_that_is_made_anew_is_another_one(tmp_path: Path) -> None:
+    log = ChangeLog(tmp_path / "queries # 1")
+    log.create()
+    label = log.label
+    log.create()
+    assert log.label == label
+    assert ChangeLog.labelled(label).directory == log.directory
+    shutil.rmtree(log.directory)
+    log.create()  # workers that knew the former know nothing of this one
+    assert log.label != label

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pyspark.errors import PySparkException
+
 from eddyline import catalyst
 from eddyline.blocks.decline import not_understood
 from eddyline.catalyst import Analyst, CatalystExpression, Plan
-from eddyline.planner.read.chains import Tree
+from eddyline.planner.read.chains import EvaluationLink, Tree, read_link
 from eddyline.standing.existences import ANTI, EXISTENCE, ONE_SIDED
+from eddyline.standing.markers import PARAMETER
 from eddyline.standing.plan_sources import PlanSources, name_of
 
 MOST_BRANCHES: Final = 64
@@ -49,7 +52,13 @@ def branches_of(analyst: Analyst, plan: Plan, sources: PlanSources) -> tuple[Pla
                 f"more than {MOST_BRANCHES} branches of UNION ALL and outer joins: add several "
                 "queries"
             )
-        optimized = _without_idle(analyst.optimized_again(branch))
+        try:
+            optimized = _without_idle(analyst.optimized_again(branch))
+        except PySparkException as error:
+            told = str(error).split("\n", 1)[0]
+            raise not_understood(
+                f"what it says of rows that meet none raises an error whatever comes: {told}"
+            ) from error
         if not _is_never_true(optimized):
             branches.append(optimized)
     return tuple(branches) or (plan,)
@@ -154,13 +163,19 @@ class _Branching:
             pairs = zip(catalyst.output_numbers(plan), catalyst.outputs(new), strict=True)
             return new, dict(pairs)
         name = name_of(plan)
-        if name not in {"Filter", "Project"}:
+        link, _ = read_link(plan)
+        parameters = isinstance(link, EvaluationLink) and all(
+            str(function.node.fields["name"]).startswith(PARAMETER) for function in link.functions
+        )
+        if name not in {"Filter", "Project"} and not parameters:
             raise not_understood(
                 "an outer join in which what may be missing is more than one stream and conditions "
                 "on it, or calls a Python function: make that a stream of its own"
             )
         (child,) = catalyst.children(plan)
         below, names = self._renamed(child)
+        if parameters:  # which the NULLs above do not stand for
+            return catalyst.with_children(plan, [below]), names
         if name == "Filter":
             kept = catalyst.with_attributes(catalyst.condition(plan), names)
             return catalyst.filtered(kept, below), names

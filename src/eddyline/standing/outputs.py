@@ -234,6 +234,7 @@ def _decided(
         value = catalyst.chosen(selector, choices, catalyst.literal_true())
         raises = any(may_throw(Tree.of(condition)) for _, condition in chosen)
         if raises:
+            value = _not_taken_apart(Tree.of(value))
             value = catalyst.in_any_row(catalyst.tried(catalyst.in_struct(value)))
         columns.append(catalyst.named(value, f"eddyline_condition_{place}"))
         attribute = catalyst.attribute_of(columns[-1])
@@ -306,8 +307,31 @@ def _tried(choices: Sequence[_Choice], layout: CatalystExpression) -> CatalystEx
     In a condition that is not deterministic: else Spark takes what occurs twice within, such as
     the quotient of ``a / b AS x, a / b + 1 AS y``, out of all that would catch its error.
     """
-    value = catalyst.chosen(layout, [_unnamed(choice) for choice in choices])
+    unnamed = map(_unnamed, choices)
+    values = [(_not_taken_apart(Tree.of(value)), places) for value, places in unnamed]
+    value = catalyst.chosen(layout, values)
     return catalyst.in_any_row(catalyst.tried(catalyst.in_struct(value)))
+
+
+def _not_taken_apart(tree: Tree) -> CatalystExpression:
+    """Return an expression that Spark computes where it stands.
+
+    ``items[0].sku`` it would compute below all that catches the error of an empty array: where
+    columns are pruned to the fields that are asked for, it goes by the extractions alone.
+    """
+    if not tree.children:
+        return tree.handle
+    children = [_not_taken_apart(child) for child in tree.children]
+    if tree.name in _EXTRACTIONS and tree.children[0].name in _EXTRACTIONS:
+        children[0] = catalyst.known_nullable(children[0])
+    elif all(new is old.handle for new, old in zip(children, tree.children, strict=True)):
+        return tree.handle
+    return catalyst.with_operands(tree.handle, children)
+
+
+_EXTRACTIONS: Final = frozenset(
+    {"GetStructField", "GetArrayStructFields", "GetArrayItem", "GetMapValue"}
+)
 
 
 def _raising(

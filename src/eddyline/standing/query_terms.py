@@ -180,8 +180,9 @@ class QueryTerms(QueryInputs):
         for index, number in zip(range(outputs), catalyst.output_numbers(plan), strict=True):
             identity = identity_of(number)
             alias = self.definitions.known_alias(identity)
-            if alias is not None and alias.name == "AttributeReference":
-                identity = self.definitions.named(alias).identity
+            base = None if alias is None else self.definitions.named(alias)
+            if base is not None and base.name == "AttributeReference":
+                identity = base.identity
             place = self.places.get(identity)
             if place is not None:
                 descriptions.append((names[identity[0]], [place]))

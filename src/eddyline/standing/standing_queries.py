@@ -628,7 +628,7 @@ class StandingQueries:
         return batches.streaming({name: self._stream(name) for name in job.streams}, own)
 
     def _started(self, job: Job) -> RunningJob:
-        changes = str(self._registry.log.directory)
+        changes = self._registry.log.label
         batches: SelectingBatches | JoiningBatches
         plan: Callable[[], DataFrame]
         if job.keeps_state:

@@ -17,7 +17,7 @@ from eddyline.blocks.decline import not_understood
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.errors import NotShareableError
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Tree, read_link
-from eddyline.standing.described_outputs import canonical, shown_name
+from eddyline.standing.described_outputs import canonical, shown_name, unsaid
 from eddyline.standing.engine.aggregation.grouping import Grouping
 from eddyline.standing.existences import EXISTENCE
 from eddyline.standing.log.jobs import job_of
@@ -144,7 +144,8 @@ class _StepReader:
         _require_stable(tree)
         names = self._names | self._shown.names()
         whole = _IDENTITY.sub("", catalyst.whole_text(tree.handle))
-        said = f"{canonical(tree.node, names, without=_IDENTITIES)} {whole}"
+        # What may raise an error is told by the last: / and try_divide are alike in all others.
+        said = f"{canonical(tree.node, names, without=_IDENTITIES)} {whole} {unsaid(tree)}"
         if tree.name == "Alias":
             self._names[tree.identity[0]] = f"n{len(self._names)}"
         return said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -36,6 +37,26 @@ class ChangeLog:
         self.directory.mkdir(parents=True, exist_ok=True)
         for path in self.directory.glob(".*"):
             path.unlink(missing_ok=True)
+        if not self._label_path.exists():
+            write_new(self._label_path, secrets.token_hex(8).encode())
+
+    @classmethod
+    def labelled(cls, label: str) -> ChangeLog:
+        """Return the log of a :attr:`label`."""
+        return cls(Path(label.rpartition("#")[0] or label))
+
+    @property
+    def label(self) -> str:
+        """Where it is, and which it is: a directory that was removed and made anew has another.
+
+        Worker processes that outlive a log know by it what is of this one.
+        """
+        path = self._label_path
+        return f"{self.directory}#{read_whole(path).decode() if path.exists() else ''}"
+
+    @property
+    def _label_path(self) -> Path:
+        return self.directory / "label"
 
     def last(self) -> int:
         """Return the last version that is there."""

@@ -6,7 +6,6 @@ import gc
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -48,7 +47,7 @@ class KeptUpQueries:
     """The running queries of one job at some version."""
 
     def __init__(self, log: str, job: Job) -> None:
-        self._log = ChangeLog(Path(log))
+        self._log = ChangeLog.labelled(log)
         self._job = job
         self._live = LiveQueries()
         self.queries: dict[int, StandingQuery] = {}
