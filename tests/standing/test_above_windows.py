@@ -238,6 +238,10 @@ def test_steps_are_taken_for_old_windows(spark: SparkSession, tmp_path: Path, tr
             "write GROUP BY window",
         ),
         (
+            "SELECT window, symbol, max(n) m FROM COUNTS GROUP BY ROLLUP (window, symbol)",
+            "ROLLUP, CUBE or GROUPING SETS over the groups",
+        ),
+        (
             "SELECT window, plus_one(max(n)) m FROM COUNTS GROUP BY window",
             "call it in the sink",
         ),

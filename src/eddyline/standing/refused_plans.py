@@ -37,7 +37,8 @@ def why_not_joined(
     if any(tree.name == "EqualNullSafe" for tree in trees):
         return (
             "streams are joined by =, and <=> is none, as it has NULLs meet: write "
-            "coalesce(a.x, '') = coalesce(b.x, ''), with a value that no event has"
+            "coalesce(a.x, '') = coalesce(b.x, ''), with a value that no event has (of a table as "
+            "a column in tables=)"
         )
     if alone:
         return (

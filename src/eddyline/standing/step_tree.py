@@ -103,6 +103,10 @@ def _item(plan: Plan, sources: PlanSources, parts: list[Plan]) -> StepItem:
         nodes.append(node)
         node = catalyst.children(node)[0]
     item: StepItem
+    if name_of(node) == "Expand" and sources.has_groups(node):
+        raise not_understood(
+            "ROLLUP, CUBE or GROUPING SETS over the groups of a window: add a query for each"
+        )
     if sources.joins_groups(node):
         sides = [_side(child, sources, parts) for child in catalyst.children(node)]
         item = StepNode(node, tuple(sides))
