@@ -23,7 +23,7 @@ from pyspark.sql.types import StructField
 
 from eddyline.asking.checked_numbers import positive_number, switch, text, whole_number
 from eddyline.blocks.column_types import spark_type
-from eddyline.errors import NotShareableError, UnknownQueryError
+from eddyline.errors import NotShareableError, StateError, UnknownQueryError
 from eddyline.host.classic import classic, classic_session
 from eddyline.quirks.state_in_python import require_state_in_python
 from eddyline.standing.analysis import Analysis
@@ -609,9 +609,10 @@ class StandingQueries:
         if name not in self._streams:
             every = [*self._registry.running(), *(query for query, _ in self._registry.paused())]
             templates = {id(query.template): query.template for query in every}.values()
-            template = next(
-                one for one in templates if any(stream.name == name for stream in one.exploded)
-            )
+            reading = (t for t in templates if any(one.name == name for one in t.exploded))
+            template = next(reading, None)
+            if template is None:
+                raise StateError(f"no query reads {name} any more: it was dropped meanwhile")
             source = self._analysis.exploded(name, template)
             self._streams[name] = exploded(classic(self._streams[source.stream.stream]), source)
         return self._streams[name]

@@ -147,8 +147,8 @@ class Boxes:
         """Read boxes, in the order of their queries; attributes that are new get numbers."""
         queries, sizes, attributes = [], [], []
         ranges: dict[int, list[Range]] = {}
-        # By identity first: queries of a template have the same expression, and to compare two by
-        # what they say takes twice as long as all else here.
+        # By identity first: queries of a template have the same expression, which is hashed by all
+        # that it says otherwise.
         known: dict[int, tuple[int, list[Range]]] = {}
         for query in sorted(boxes):
             for box in boxes[query]:

@@ -131,7 +131,7 @@ def _both(one: Range | None, other: Range | None) -> Range | None:
     lower, upper, null = one
     further, least, other_null = other
     if upper is None and further is None and lower and least and not (null or other_null):
-        # As in BETWEEN: half the time of finding out which bound is the narrower one.
+        # As in BETWEEN: there is nothing to find out about which bound is the narrower one.
         return None if lower > least else Range(lower, least)
     return one.meet(other)
 
