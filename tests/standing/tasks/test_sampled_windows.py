@@ -43,14 +43,14 @@ from eddyline.standing.tasks import dealing as dealing_module
 from eddyline.standing.tasks import dropped_groups
 from eddyline.standing.tasks import putting_out as putting_out_module
 from eddyline.standing.tasks.cell import Cell
+from eddyline.standing.tasks.cell_state import CellState
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.dealing import Dealing
 from eddyline.standing.tasks.micro_batch import MicroBatch
 from eddyline.standing.tasks.putting_out import PuttingOut
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
-from eddyline.standing.tasks.sent_cell import declared
-from tests.standing.tasks.test_standing_cells import Store
+from tests.standing.tasks.test_standing_cells import Store, Watermark
 
 SYMBOL, VOLUME, PRICE, TIME = range(4)
 TYPES = (pa.string(), pa.int64(), pa.float64(), pa.timestamp("us"))
@@ -221,11 +221,11 @@ class World:
     ) -> dict[int, list[tuple[int, bytes]]]:
         """What the cells put out, by part."""
         put_out: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
-        timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: self.latest / 1000)
+        timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: Watermark(self.latest))
         for label, store, of_cell in zip(LABELS, self.stores, blobs, strict=True):
             cell = Cell(self.streams, accumulator, watermark=True)
             store.registerTimer = lambda _: None  # type: ignore[attr-defined]
-            cell.begin(declared(store))  # type: ignore[arg-type]  # enough of one
+            cell.begin(CellState(store))  # type: ignore[arg-type]  # enough of one
             frame = pd.DataFrame(of_cell, columns=["relation", "batch"])
             for found in cell.run(label, iter([frame]), timers):
                 for part, kind, results in found.itertuples(index=False):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
+from pyspark.sql.types import StructType
 
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.exchange.blobs import decoded, encoded
@@ -26,10 +27,10 @@ from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.query_template import QueryGroup, QueryTemplate
 from eddyline.standing.tasks import cell as cell_module
 from eddyline.standing.tasks.cell import Cell
+from eddyline.standing.tasks.cell_state import CellState
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.joining import JoiningQueries
 from eddyline.standing.tasks.micro_batch import MicroBatch
-from eddyline.standing.tasks.sent_cell import declared
 from tests.properties import examples
 
 KEY, VALUE, TIME = range(3)
@@ -50,23 +51,21 @@ class Store:
         copied.values = {name: dict(of_name) for name, of_name in self.values.items()}
         return copied
 
-    def getMapState(self, name: str, *_: str) -> Any:  # noqa: ANN401, N802 - Spark's name
+    def getMapState(self, name: str, *_: StructType) -> Any:  # noqa: ANN401, N802 - Spark's name
         held = self.values.setdefault(name, {})
         return SimpleNamespace(
             getValue=held.get,
             keys=lambda: list(held),
-            iterator=lambda: iter(list(held.items())),
             updateValue=held.__setitem__,
             removeKey=lambda key: held.pop(key, None),
         )
 
-    def getValueState(self, name: str, *_: str) -> Any:  # noqa: ANN401, N802 - Spark's name
-        held = self.values.setdefault(name, {})
-        return SimpleNamespace(
-            exists=lambda: bool(held),
-            get=lambda: held["it"],
-            update=lambda value: held.__setitem__("it", value),
-        )
+
+class Watermark(int):
+    """A time in microseconds where Spark gives milliseconds."""
+
+    def __mul__(self, thousand: int) -> int:
+        return int(self)
 
 
 def above(least: int | None) -> Expression | None:
@@ -141,12 +140,12 @@ class World:
         counted: list[Any] = []
         accumulator: Any = SimpleNamespace(add=counted.append)
         cell = Cell(self.streams, accumulator, watermark=self.delay is not None)
-        cell.begin(declared(store))  # type: ignore[arg-type]  # enough of one
+        cell.begin(CellState(store))  # type: ignore[arg-type]  # enough of one
         micro = MicroBatch(self.batch, version, 1.0)
         self.monkeypatch.setattr(cell_module, "micro_batch", lambda: micro)
         self.monkeypatch.setattr(cell_module, "_LIVE", self.workers[worker])
         watermark = 0 if self.delay is None else max(self.latest - self.delay, 0)
-        timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: watermark / 1000)
+        timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: Watermark(watermark))
         found: Counter[tuple[object, ...]] = Counter()
         for frame in cell.run(LABEL, iter([blobs]), timers):
             for packed in frame["results"]:

@@ -19,6 +19,13 @@ from eddyline.expressions.value_types import is_joinable
 from eddyline.standing.engine.aggregation.aggregate_parts import START
 from eddyline.standing.log.joined_streams import JoinedStreams
 from eddyline.standing.tasks.aggregating import GROUPING, SIZE
+from eddyline.standing.tasks.cell_state import (
+    NO_TIMER,
+    CellContents,
+    CellProgress,
+    CellState,
+    Place,
+)
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
 from eddyline.standing.tasks.dropped_groups import SUMMARY
 from eddyline.standing.tasks.joining import (
@@ -26,12 +33,10 @@ from eddyline.standing.tasks.joining import (
     PLACES,
     Entry,
     JoiningQueries,
-    Key,
     WantedPlaces,
 )
 from eddyline.standing.tasks.micro_batch import MicroBatch, micro_batch
 from eddyline.standing.tasks.putting_out import ROWS, TALLIES, WINDOWS
-from eddyline.standing.tasks.sent_cell import CellState
 
 RESULT_ROWS: Final = 1 << 13
 """Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
@@ -42,9 +47,6 @@ RESULTS: Final = "part int, kind int, results binary"
 
 AGGREGATES: Final = "aggregates"
 """The name, among those of streams, of what is kept beside their rows."""
-
-_NEVER: Final = -1
-"""The timer of a cell in which no window is open."""
 
 
 class Cell:
@@ -84,7 +86,8 @@ class Cell:
         counts = Counts()
         started = time.perf_counter()
         cell = self._streams.cells.index(label)
-        engine = self._caught_up(_LIVE.pop(name, None), version, cell)  # none is left half-way
+        progress = self._state.progress()
+        engine = self._caught_up(_LIVE.pop(name, None), progress, version, cell)
         engine.queries.begin()
         again = engine.batch == batch  # a timer, after this batch's rows
         counts.seconds["keep up"] += time.perf_counter() - started
@@ -97,12 +100,12 @@ class Cell:
             if closed.tallies is not None:
                 yield from self._told(closed.tallies, counts)
             counts.seconds["close"] += time.perf_counter() - started
-            self._judge(engine, watermark, counts)
+            self._judge(engine, progress.closed, watermark, counts)
         yield from _packed(engine.queries.results(counts), cell)  # of queries that looked back
         for _ in self._work(engine, now, rows, watermark, counts):
             yield from _packed(engine.queries.results(counts), cell)
         self._forget(engine, watermark)
-        self._save(engine, watermark)
+        progress = self._save(engine, progress, watermark)
         if not again:
             for stream, number in engine.queries.stored().items():
                 counts.stored[label, stream] += number
@@ -113,7 +116,7 @@ class Cell:
                 for counted, number in zip(kept, engine.queries.aggregated.stored(), strict=True):
                     counted[label, AGGREGATES] += number
         self._counts.add({(job.name, batch): counts})
-        self._state.applied.update((batch, engine.queries.next_number))
+        self._state.set_progress(progress._replace(batch=batch, told=engine.queries.next_number))
         engine.batch = batch
         _LIVE[name] = engine
 
@@ -165,11 +168,11 @@ class Cell:
             else:
                 gone.append(place)
         for place in gone:
-            self._state.rows.removeKey(place)
+            self._state.drop_rows(place)
 
-    def _thin(self, place: Key, left: WantedPlaces) -> None:
+    def _thin(self, place: Place, left: WantedPlaces) -> None:
         """Keep only some of the rows of a blob."""
-        stored = self._state.rows.getValue(place)
+        stored = self._state.rows(place)
         if stored is None:  # let go by another worker, to which it had no late rows any more
             return
         stream, before, blob = stored
@@ -184,14 +187,13 @@ class Cell:
         kept = rows.filter(pa.array(stays)).append_column(PLACES, pa.array(places[stays]))
         inputs = left.inputs[np.searchsorted(left.places, places[stays])]
         kept = kept.append_column(INPUTS, pa.array(inputs))
-        self._state.rows.updateValue(place, (stream, before, encoded([kept]).to_pybytes()))
+        self._state.keep_rows(place, stream, before, encoded([kept]).to_pybytes())
 
-    def _judge(self, engine: LiveCell, watermark: int, counts: Counts) -> None:
+    def _judge(self, engine: LiveCell, closed: int | None, watermark: int, counts: Counts) -> None:
         """Find what has not been followed since the watermark by which cells last looked."""
         if engine.queries.waiting:
             started = time.perf_counter()
-            known = self._state.closed.get() if self._state.closed.exists() else None
-            engine.queries.judge(None if known is None else int(known[0]), watermark)
+            engine.queries.judge(closed, watermark)
             counts.seconds["judge"] += time.perf_counter() - started
 
     def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
@@ -220,39 +222,39 @@ class Cell:
         for part in range(len(self._streams.cells)):
             yield _blob(part, TALLIES, rows)
 
-    def _save(self, engine: LiveCell, watermark: int | None) -> None:
+    def _save(
+        self, engine: LiveCell, progress: CellProgress, watermark: int | None
+    ) -> CellProgress:
         """Save what has been aggregated, and ask to be called when there is more to put out."""
         if watermark is None:
-            return
+            return progress
         came, went = engine.queries.aggregated.changes()
         for key in went:
-            self._state.aggregates.removeKey(key)
+            self._state.drop_part(key)
         for key, table in came.items():
             blob = encoded(table.combine_chunks().to_batches()).to_pybytes()
-            self._state.aggregates.updateValue(key, (blob,))
-        known = self._state.closed.get() if self._state.closed.exists() else None
-        if known is None and not len(engine.queries.aggregated) and not engine.queries.waiting:
-            return
+            self._state.keep_part(key, blob)
+        working = len(engine.queries.aggregated) or engine.queries.waiting
+        if progress.closed is None and not working:
+            return progress
         dues = (engine.queries.aggregated.due(), engine.queries.next_known(watermark))
         due = min((one for one in dues if one is not None), default=None)
-        timer = _NEVER if due is None else -(-due // 1000)
-        if timer != _NEVER and (known is None or known[1] != timer):
-            self._state.handle.registerTimer(timer)
-        if known is None or tuple(known) != (watermark, timer):
-            self._state.closed.update((watermark, timer))
+        timer = NO_TIMER if due is None else -(-due // 1000)
+        if timer not in (NO_TIMER, progress.timer):
+            self._state.call_at(timer)
+        return progress._replace(closed=watermark, timer=timer)
 
-    def _load(self, engine: LiveCell) -> None:
+    def _load(self, engine: LiveCell, contents: CellContents, closed: int | None) -> None:
         """Take what has been aggregated, as it was saved."""
-        closed = int(self._state.closed.get()[0]) if self._state.closed.exists() else None  # type: ignore[index]
         parts = {}
-        for key, value in self._state.aggregates.iterator():
-            (rows,) = decoded(pa.py_buffer(value[0]))
-            parts[str(key[0]), int(key[1])] = pa.Table.from_batches([rows])
+        for key in contents.parts:
+            (rows,) = decoded(pa.py_buffer(self._state.part(key)))
+            parts[key] = pa.Table.from_batches([rows])
         engine.queries.aggregated.load(parts, closed)
 
-    def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
+    def _keep(self, place: Place, entry: Entry, rows: pa.RecordBatch) -> None:
         blob = encoded([rows]).to_pybytes()
-        self._state.rows.updateValue(place, (entry.stream, entry.before, blob))
+        self._state.keep_rows(place, entry.stream, entry.before, blob)
 
     def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
         """Return the rows that are not too late: at or after the watermark."""
@@ -263,54 +265,58 @@ class Cell:
         in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
         return rows if pc.all(in_time).as_py() else rows.filter(in_time)
 
-    def _caught_up(self, engine: LiveCell | None, version: int, cell: int) -> LiveCell:
+    def _caught_up(
+        self, engine: LiveCell | None, progress: CellProgress, version: int, cell: int
+    ) -> LiveCell:
         """Return the engine with all rows that are in the store, at a version."""
-        batch, told = -1, 0
-        if self._state.applied.exists():
-            batch, told = map(int, self._state.applied.get() or ())
         if engine is not None and engine.queries.types != self._streams.types:
             engine = None  # of a plan with other derived columns
         if (
             engine is not None
-            and engine.batch == batch
-            and self._taken(engine, [], version, batch, told)
+            and engine.batch == progress.batch
+            and self._taken(engine, CellContents(), [], progress, version)
         ):
             return engine
-        stored = sorted((int(key[0]), int(key[1])) for key in self._state.rows.keys())  # noqa: SIM118 - no dictionary
+        contents = self._state.contents()
+        stored = contents.places
         times = 1 if engine is None else engine.queries.inputs.times
         missing = [] if engine is None else [place for place in stored if place[0] > engine.batch]
-        usable = engine is not None and engine.batch < batch
-        if engine is None or not usable or not self._taken(engine, missing, version, batch, told):
+        usable = engine is not None and engine.batch < progress.batch
+        if (
+            engine is None
+            or not usable
+            or not self._taken(engine, contents, missing, progress, version)
+        ):
             engine = LiveCell(JoiningQueries(self._streams, cell, times))
-            while not self._taken(engine, stored, version, batch, told):
+            while not self._taken(engine, contents, stored, progress, version):
                 times += 1
                 engine = LiveCell(JoiningQueries(self._streams, cell, times))
         engine.queries.keep_only(set(stored))
         return engine
 
     def _taken(
-        self, engine: LiveCell, places: list[Key], version: int, batch: int, told: int
+        self,
+        engine: LiveCell,
+        contents: CellContents,
+        places: list[Place],
+        progress: CellProgress,
+        version: int,
     ) -> bool:
-        """Go to a version and take what is stored; False where the engine is of no use for it.
-
-        Queries numbered below ``told`` came before the last batch of this cell, which was
-        ``batch``.
-        """
-        if engine.batch < 0 or places:
-            bounds = self._state.bounds.iterator()
-            engine.queries.bounds |= {int(key[0]): int(since[0]) for key, since in bounds}
-        if not engine.queries.go_to(version, told):
+        """Go to a version and take what is stored; False where the engine is of no use for it."""
+        engine.queries.bounds |= contents.bounds
+        if not engine.queries.go_to(version, progress.told):
             return False
         for place in places:
-            stream, before, blob = self._state.rows.getValue(place) or (0, 0, b"")
-            for rows in decoded(pa.py_buffer(blob)):
-                engine.queries.take(place, int(stream), rows, before=int(before))
-        if engine.batch != batch:
-            self._load(engine)
+            stored = self._state.rows(place)
+            if stored is not None:
+                for rows in decoded(pa.py_buffer(stored.blob)):
+                    engine.queries.take(place, stored.stream, rows, before=stored.before)
+        if engine.batch != progress.batch:
+            self._load(engine, contents, progress.closed)
         known = engine.queries.bounds.keys() | set()
         engine.queries.look_back()
         for number in engine.queries.bounds.keys() - known:
-            self._state.bounds.updateValue((number,), (engine.queries.bounds[number],))
+            self._state.keep_bound(number, engine.queries.bounds[number])
         return True
 
 

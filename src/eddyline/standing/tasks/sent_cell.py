@@ -2,62 +2,25 @@
 
 To plan the first micro-batch of a job, Spark starts a Python process of its own that only asks
 which state there is, and waits ten seconds for it. Its 1.3 s of processor time were to one half
-pandas, Numba and the engine, which it has no use for: so this module imports nothing but PySpark.
+pandas, Numba and the engine, which it has no use for: so this module, and that of the state, import
+nothing but PySpark.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.cloudpickle import cloudpickle
 
-from eddyline.quirks.state_in_python import (
-    MapState,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    ValueState,
-)
+from eddyline.quirks.state_in_python import StatefulProcessor, StatefulProcessorHandle
+from eddyline.standing.tasks.cell_state import CellState
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from eddyline.standing.tasks.cell import Cell
-
-
-@dataclass(frozen=True, slots=True)
-class CellState:
-    """What a cell keeps in Spark's state store."""
-
-    handle: StatefulProcessorHandle
-    rows: MapState
-    """Blobs of rows, by micro-batch and number, with their stream."""
-    bounds: MapState
-    """Since when a query finds rows, by its number."""
-    applied: ValueState
-    """The last micro-batch, and the number from which on queries were not there yet."""
-    aggregates: MapState
-    """Partial aggregates of open windows, by grouping."""
-    closed: ValueState
-    """The watermark up to which windows are closed and absences known, and the next timer."""
-
-
-def declared(handle: StatefulProcessorHandle) -> CellState:
-    """Return the state that a cell has, which Spark learns of so."""
-    return CellState(
-        handle,
-        handle.getMapState(
-            "rows",
-            "batch bigint, number bigint",
-            "stream int, before bigint, rows binary",
-        ),
-        handle.getMapState("bounds", "number bigint", "since bigint"),
-        handle.getValueState("applied", "batch bigint, told bigint"),
-        handle.getMapState("aggregates", "grouping string, number bigint", "rows binary"),
-        handle.getValueState("closed", "watermark bigint, timer bigint"),
-    )
 
 
 class SentCell(StatefulProcessor):
@@ -69,7 +32,7 @@ class SentCell(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
-        self._state = declared(handle)
+        self._state = CellState(handle)
         self._cell: Cell | None = None
 
     def handleInputRows(  # noqa: N802 - Spark's name
