@@ -176,6 +176,24 @@ def test_a_choice_is_changed_when_costs_change() -> None:
     assert run_through(delayed, clock, 1e-6, 0.01, 50.0, 1e-5)[-1] is False
 
 
+@pytest.mark.parametrize("stalls_at", [0, 1])
+def test_a_stall_is_no_reason_for_long(stalls_at: int) -> None:
+    """Of 200 pushes one may be taken the wrong way, and none where the very first row stalls."""
+    clock = ManualClock()
+    delayed = DelayedCalls(clock)
+    delayed.added({0: SharedQuery({0: called(0, 4), 1: None}, joined)}, ())
+    took, times = delayed.took, 0
+
+    def stalls(stream: int, seconds: float, failed: int) -> None:
+        nonlocal times
+        took(stream, seconds + (times == stalls_at), failed)
+        times += 1
+
+    delayed.took = stalls  # type: ignore[method-assign]
+    ways = run_through(delayed, clock, 1e-3, 0.5, 0.01, 1e-5)
+    assert ways.count(False) <= 1_000 * stalls_at
+
+
 def test_rows_that_failed_meet_nobody_else() -> None:
     run = Run(None, {0: SharedQuery({0: called(0, 4), 1: None}, joined)})
     run.push([(0, [(1, 1), (1, 2), (1, 3)])])

@@ -30,6 +30,9 @@ from eddyline.standing.engine.shared_query import SharedQuery
 TRIAL: Final = 256
 """Rows whose calls are delayed to find out what that costs: a row may be joined to thousands."""
 
+_WARMING_UP: Final = 16
+"""Rows before the first trial."""
+
 _ENOUGH: Final = 16
 """Calls before it is believed what one costs."""
 
@@ -122,6 +125,15 @@ class _StreamCalls:
         if other < _BETTER * now:
             self.late = not self.late
             self.until_trial = self.pause = 1
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget what delayed calls have cost.
+
+        When the choice changes: had the machine stalled for a tenth of a second once, or compiled
+        something, two trials of 256 rows would not outweigh it.
+        """
+        self.rows = self.seconds = self.failed = 0.0
 
     def tries(self) -> bool:
         """Tell whether some rows of a push are to be delayed, though it does not seem to pay."""
@@ -210,6 +222,10 @@ class DelayedCalls:
             return
         known.choose(self._call(stream), self._tuples)
         if not known.rows or (not known.late and known.tries()):
+            if not arrivals.start:  # the very first, which may have to compile: they tell nothing
+                yield from self._delayed(known, stream, arrivals[:_WARMING_UP])
+                arrivals = arrivals[_WARMING_UP:]
+                known.forget()
             yield from self._delayed(known, stream, arrivals[:TRIAL])
             known.choose(self._call(stream), self._tuples)
             arrivals = arrivals[TRIAL:]
