@@ -127,7 +127,7 @@ class Cell:
         rows: Iterator[pd.DataFrame],
         watermark: int | None,
         counts: Counts,
-    ) -> Iterator[Entry]:
+    ) -> Iterator[None]:
         """Take the rows of a batch, and yield after each blob."""
         number = 0
         for frame in rows:
@@ -136,9 +136,9 @@ class Cell:
                     if stream < 0:
                         self._tally(engine, part, now.kept)
                         continue
-                    kept = self._in_time(part, int(stream), watermark)
-                    late = part.num_rows - kept.num_rows
-                    counts.late[self._streams.job.streams[int(stream)]] += late
+                    kept, late = self._by_time(part, int(stream), watermark)
+                    if late.num_rows and engine.queries.take_late(int(stream), late):
+                        counts.late[self._streams.job.streams[int(stream)]] += late.num_rows
                     if kept.num_rows:
                         place = now.number, number
                         started = time.perf_counter()
@@ -149,7 +149,7 @@ class Cell:
                         else:
                             engine.queries.keep_only(engine.queries.entries.keys() - {place})
                         number += 1
-                        yield entry
+                    yield
 
     def _tally(self, engine: LiveCell, counted: pa.RecordBatch, share: float) -> None:
         """Take how many events windows had, or in which groups the dropped ones were."""
@@ -256,14 +256,18 @@ class Cell:
         blob = encoded([rows]).to_pybytes()
         self._state.keep_rows(place, entry.stream, entry.before, blob)
 
-    def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
-        """Return the rows that are not too late: at or after the watermark."""
+    def _by_time(
+        self, rows: pa.RecordBatch, stream: int, watermark: int | None
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Return the rows that are at or after the watermark, and those that are behind it."""
         time = self._streams.times[stream]
         if watermark is None or time is None or self._streams.job.aggregates:
-            return rows  # the windows of a row that is aggregated decide
+            return rows, rows.slice(0, 0)  # the windows of a row that is aggregated decide
         times = rows.column(str(time)).cast(pa.int64())
         in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
-        return rows if pc.all(in_time).as_py() else rows.filter(in_time)
+        if pc.all(in_time).as_py():
+            return rows, rows.slice(0, 0)
+        return rows.filter(in_time), rows.filter(pc.invert(in_time))
 
     def _caught_up(
         self, engine: LiveCell | None, progress: CellProgress, version: int, cell: int

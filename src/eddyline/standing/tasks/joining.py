@@ -121,6 +121,7 @@ class JoiningQueries:
         )
         self._called = CalledValues(self._live, self._functions)
         self._limit = ResultLimit(streams.limits.max_results)
+        self._alone: tuple[int, list[int]] | None = None  # queries of one stream, at a version
         self.entries: dict[Key, Entry] = {}
         self._results: list[pa.RecordBatch] = []
         self._counts = Counts()
@@ -220,20 +221,8 @@ class JoiningQueries:
         number ``before``, and a query of that or a later number sees them only if it has looked
         back at them.
         """
-        types = self._streams.types[stream]
         place = {name: position for position, name in enumerate(rows.schema.names)}
-        # Rows may be stored with derived columns that nobody asks about any more.
-        columns = [
-            pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
-            if kind is None or str(number) not in place
-            else rows.column(place[str(number)])
-            for number, kind in enumerate(types)
-        ]
-        if self._streams.samples:
-            shares = (
-                rows.column(place[SHARE]) if SHARE in place else pa.nulls(rows.num_rows, _SHARE)
-            )
-            columns.append(shares)
+        columns = self._columns(stream, rows)
         time = self._streams.times[stream]
         latest = NEVER if time is None else latest_of(rows.column(place[str(time)]))
         came = self.next_number if before is None else before
@@ -254,6 +243,50 @@ class JoiningQueries:
             first = self._eddy.first_passing(number)
             entry.arrivals[number] = range(first, first + rows.num_rows)
         return entry
+
+    def take_late(self, stream: int, rows: pa.RecordBatch) -> bool:
+        """Take rows of a stream that are behind the watermark; tell whether some query wants none.
+
+        Only queries of a single stream take them: what they may meet of other streams has gone.
+        What they meet of tables is there, and of windows those tell which are late.
+        """
+        alone = self._of_one_stream()
+        if alone:
+            columns = self._columns(stream, rows)
+            for number in self.inputs.of_stream(stream):
+                self._eddy.push(number, columns, rows.num_rows, alone)
+        return len(alone) < len(self._live.queries)
+
+    def _of_one_stream(self) -> list[int]:
+        """Return the queries that join one stream with tables only."""
+        if self._alone is None or self._alone[0] != self._live.version:
+            tables = set(self._streams.job.tables)
+            streams = {
+                id(template): sum(name not in tables for name in template.inputs)
+                for template in self._live.templates
+            }
+            queries = self._live.queries.items()
+            alone = [number for number, query in queries if streams[id(query.template)] == 1]
+            self._alone = self._live.version, alone
+        return self._alone[1]
+
+    def _columns(self, stream: int, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Return all columns that rows of a stream may have; NULL those that these have not."""
+        types = self._streams.types[stream]
+        place = {name: position for position, name in enumerate(rows.schema.names)}
+        # Rows may be stored with derived columns that nobody asks about any more.
+        columns = [
+            pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
+            if kind is None or str(number) not in place
+            else rows.column(place[str(number)])
+            for number, kind in enumerate(types)
+        ]
+        if self._streams.samples:
+            shares = (
+                rows.column(place[SHARE]) if SHARE in place else pa.nulls(rows.num_rows, _SHARE)
+            )
+            columns.append(shares)
+        return columns
 
     def _seen_by(
         self, entry: Entry, rows: pa.RecordBatch, time: int | None, bit: int
