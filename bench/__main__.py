@@ -36,6 +36,7 @@ import bench.soak.benchmark
 import bench.standing.aggregates
 import bench.standing.changes
 import bench.standing.delayed
+import bench.standing.executors
 import bench.standing.kills
 import bench.standing.latency
 import bench.standing.old_data
@@ -93,6 +94,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "real-time": bench.standing.real_time.main,
     "sequences": bench.standing.sequences.main,
     "windows": bench.standing.windows.main,
+    "executors": bench.standing.executors.main,
     "kills": bench.standing.kills.main,
     "latency": bench.standing.latency.main,
     "delayed": bench.standing.delayed.main,
