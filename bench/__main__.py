@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import bench.adversarial.benchmark
+import bench.base_engine
 import bench.beginnings
 import bench.calls.benchmark
 import bench.cascade.benchmark
@@ -61,6 +62,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "flights": bench.flights.main,
     "forecast": bench.forecast.benchmark.main,
     "orders": bench.written_orders.main,
+    "base-engine": bench.base_engine.main,
     "beginnings": bench.beginnings.main,
     "first": bench.first_use.benchmark.main,
     "calls": bench.calls.benchmark.main,

@@ -16,8 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bench.binary_joins import BinaryJoin, BinaryRoutes, Side
-from bench.simulation.fixed_quantum import FixedQuantum
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.join_eddy import JoinEddy
@@ -28,6 +26,8 @@ from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Comparison, ComparisonOperator
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 
 R, S, T = range(3)
 NAMES = ("R", "S", "T")

@@ -25,11 +25,11 @@ import pyarrow as pa
 
 from bench import report
 from bench.simulation.known_costs import BATCH, Known
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import AdaptivePolicy, Explored
 from eddyline.engine.prior import Prior
 from eddyline.expressions import And, Argument, Call
+from eddyline.simulation.virtual_clock import VirtualClock
 
 SIZES: Final = ((2, 2_000), (2, 10_000), (4, 2_000), (4, 10_000), (8, 2_000), (8, 10_000))
 """Predicates and rows; a batch of Spark's has 10,000."""

@@ -27,7 +27,6 @@ import pyarrow as pa
 from bench import report
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from bench.turns import Spread, in_turns
 from bench.waiting_calls import ConcurrentFunction, ThreadCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
@@ -37,6 +36,7 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions import And, Argument, Call
+from eddyline.simulation.virtual_clock import VirtualClock
 from eddyline.wall_clock import WallClock
 
 ROWS: Final = 4_000

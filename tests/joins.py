@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.simulation.fixed_quantum import FixedQuantum
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.components import ComponentStores
 from eddyline.engine.join.join_eddy import JoinEddy
@@ -31,6 +29,8 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Comparison, ComparisonOperator, Expression
 from eddyline.expressions.vector import CollectiveFailure, Function, Vector
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.oracle.plain_values import plain
 
 INT, BOOL = pa.int64(), pa.bool_()

@@ -11,7 +11,6 @@ import numpy as np
 from bench.access_methods.index_join import IndexJoin
 from bench.access_methods.sources import Column, Index, arrivals
 from bench.access_methods.world import World
-from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
@@ -22,6 +21,7 @@ from eddyline.engine.modules.scan_access import HeldScan, ScanAccess
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
+from eddyline.simulation.fixed_quantum import FixedQuantum
 
 Row = tuple[int, ...]
 Scans = Mapping[int, tuple[Sequence[Column], float]]

@@ -10,13 +10,13 @@ from typing import Protocol
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from bench.simulation.virtual_scan import NOBODY, VirtualScan
 from bench.waiting_calls import ThreadCaller
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.engine.callers import Agenda, Caller
 from eddyline.engine.clock import Clock
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
+from eddyline.simulation.virtual_clock import VirtualClock
 
 Function = Callable[..., object]
 Seconds = Callable[..., float]

@@ -29,7 +29,15 @@ from bench.figures.figure import Outcome, Setting, drawn
 from bench.figures.index_costs import selective_index, swapping_indexes
 from bench.figures.joins import hash_joins, join_flow
 from bench.figures.late_relation import late_flow, late_relation
-from bench.figures.selections import tuple_flow, varied_cost, varied_selectivity
+from bench.figures.routing_time import routing_time
+from bench.figures.selections import (
+    routed_cost,
+    routed_flow,
+    routed_selectivity,
+    tuple_flow,
+    varied_cost,
+    varied_selectivity,
+)
 from bench.figures.shared_queries import (
     adaptive_plans_fewer,
     adaptive_plans_greater,
@@ -45,6 +53,10 @@ FIGURES: Mapping[str, Callable[[Setting], Outcome]] = {
         varied_cost,
         varied_selectivity,
         tuple_flow,
+        routed_cost,
+        routed_selectivity,
+        routed_flow,
+        routing_time,
         toggling_costs,
         hash_joins,
         join_flow,

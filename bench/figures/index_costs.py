@@ -20,10 +20,10 @@ from bench.figures.selections import SEED
 from eddyline.engine.clock import Clock
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.policies.benefit import BenefitPolicy
+from eddyline.engine.policies.lottery import WINDOW, LotteryPolicy
 from eddyline.engine.policies.naive import NaivePolicy
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
 from eddyline.engine.signature import Signature
 
 R, FS, SF = range(3)  # the scanned relation, the index that is fast then slow, and the other
@@ -176,7 +176,7 @@ def _swapping(part: float) -> Mapping[str, Run]:
         SF_FIRST: case.over_joins(lambda _: StaticPolicy((1, 0)), everything),
         BEST: case.over_joins(lambda world: Clairvoyant(world.clock, case.phase), QUEUE),
         NAIVE: case.over_joins(lambda _: NaivePolicy(), QUEUE),
-        LOTTERY: case.over_joins(lambda _: WindowedLotteryPolicy(), QUEUE),
+        LOTTERY: case.over_joins(lambda _: LotteryPolicy(WINDOW), QUEUE),
         BENEFIT: case.over_stems(),
     }
 

@@ -18,9 +18,9 @@ from bench.figures.joins import QUICK_PART
 from bench.figures.selections import SEED
 from bench.known_joins import JoinRun, R, T, Tables, over_binary_joins, over_stems, tables
 from eddyline.engine.policies.adaptive import AdaptivePolicy
+from eddyline.engine.policies.lottery import WINDOW, LotteryPolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
 
 DELAY = 10.0
 """Seconds after which R can be read."""
@@ -39,9 +39,9 @@ Contestant = tuple[Callable[..., JoinRun], Callable[[], Policy]]
 CONTESTANTS: Mapping[str, Contestant] = {
     BINARY_RS: (over_binary_joins, functools.partial(StaticPolicy, (0, 1))),
     BINARY_ST: (over_binary_joins, functools.partial(StaticPolicy, (1, 0))),
-    BINARY_LOTTERY: (over_binary_joins, WindowedLotteryPolicy),
+    BINARY_LOTTERY: (over_binary_joins, functools.partial(LotteryPolicy, WINDOW)),
     BINARY_ADAPTIVE: (over_binary_joins, AdaptivePolicy),
-    STEMS[0]: (over_stems, WindowedLotteryPolicy),
+    STEMS[0]: (over_stems, functools.partial(LotteryPolicy, WINDOW)),
     STEMS[1]: (over_stems, AdaptivePolicy),
 }
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from bench.figures.claims import Numbers
 from bench.figures.figure import Outcome, Setting
 from bench.figures.selections import ORDERS, SEED, contestants
-from bench.simulation.simulate import SimulatedSelection, SimulationResult, simulate
+from eddyline.simulation.simulate import SimulatedSelection, SimulationResult, simulate
 
 TUPLES = 4_000
 PHASE = 1_000  # tuples after which the costs change places

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.policy import Policy
 from eddyline.expressions import And, Argument, Call
 from eddyline.expressions.vector import Vector
+from eddyline.simulation.virtual_clock import VirtualClock
 
 VISIT = 15e-6
 """Seconds that each visit to a module costs on the virtual clock, as it does on a real one."""

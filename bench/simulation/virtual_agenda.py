@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
-from bench.simulation.virtual_clock import VirtualClock
+from eddyline.simulation.virtual_clock import VirtualClock
 
 
 class VirtualAgenda:

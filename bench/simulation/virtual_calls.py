@@ -13,7 +13,7 @@ from eddyline.engine.callers import CallDone, Outbox, PlannedCall, as_error, che
 class VirtualCaller:
     """Makes calls that take virtual time, ``width`` of them at a time, first come first served.
 
-    >>> from bench.simulation.virtual_clock import VirtualClock
+    >>> from eddyline.simulation.virtual_clock import VirtualClock
     >>> from eddyline.engine.signature import ENTERING
     >>> agenda = VirtualAgenda(clock := VirtualClock())
     >>> caller = VirtualCaller(lambda x: x > 1, agenda, lambda x: 2.0, width=2)

@@ -16,7 +16,7 @@ NOBODY: Final = -1
 class VirtualScan:
     """An input that gives its rows one arrival after the other, each after some time.
 
-    >>> from bench.simulation.virtual_clock import VirtualClock
+    >>> from eddyline.simulation.virtual_clock import VirtualClock
     >>> agenda = VirtualAgenda(clock := VirtualClock())
     >>> scan = VirtualScan([Arrival((), 1), Arrival((), 1)], [2.0, 0.5], agenda)
     >>> scan.poll(), agenda.wait(), clock.now(), scan.poll()

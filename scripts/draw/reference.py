@@ -26,6 +26,7 @@ WIDTH: Final = 100
 NAMES: Final = (
     "session",
     "adapt",
+    "Policy",
     "enable",
     "disable",
     "status",
@@ -55,6 +56,7 @@ NAMES: Final = (
 """The public names in the order of the page; errors and the version have places of their own."""
 
 METHODS: Final = {
+    "Policy": ("name", "start", "route", "sent", "returned", "order"),
     "SqlLookup": ("scan",),
     "StandingQueries": (
         "add",
@@ -78,6 +80,14 @@ METHODS: Final = {
 """Methods that users call; what else sources have is for the server that asks them."""
 
 RESULTS: Final = {
+    "Policy": (
+        "eddyline.policies.Allotment",
+        "eddyline.policies.TakesPriors",
+        "eddyline.testing.check_policy",
+        "eddyline.testing.simulate",
+        "eddyline.testing.SimulatedSelection",
+        "eddyline.testing.SimulationResult",
+    ),
     "session": ("eddyline.host.session.SettingsIgnoredWarning",),
     "enable": ("eddyline.host.versions.UntestedPySparkWarning",),
     "status": ("eddyline.monitor.status.Status",),
@@ -103,10 +113,11 @@ RESULTS: Final = {
     ),
     "StandingQueries": ("eddyline.standing.sinks.Batch",),
 }
-"""Classes of what public names return, give or take, after which they are described."""
+"""Classes of what public names return, give or take, and what goes with them."""
 
 GUIDES: Final = {
     "adapt": "guide.md",
+    "Policy": "policies.md",
     "enable": "guide.md#adapt-all-that-a-session-runs",
     "status": "lasting.md",
     "forget": "lasting.md",
@@ -158,13 +169,15 @@ def functions() -> Iterator[str]:
 
 
 def described(path: str) -> Iterator[str]:
-    """Give what is to be said of a class that a public name returns, gives or takes."""
+    """Give what is to be said of a class or function that belongs to a public name."""
     module, _, name = path.rpartition(".")
     value = getattr(importlib.import_module(module), name)
     yield f"### {name}\n"
     yield f"`{path}`\n"
+    if not isinstance(value, type):
+        yield fenced(path, value)
     yield markdown(value)
-    if issubclass(value, Warning):
+    if not isinstance(value, type) or issubclass(value, Warning):
         return
     for method, function in vars(value).items():
         if method.startswith("_") or not (callable(function) or isinstance(function, property)):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from eddyline.asking.lookup_source import LookupMethod
     from eddyline.asking.python_lookup import PythonLookup
     from eddyline.asking.sql_lookup import SqlLookup
+    from eddyline.engine.policies.policy import Policy
     from eddyline.host.session import session
     from eddyline.host.show_versions import show_versions
     from eddyline.monitor.live_page import live
@@ -39,6 +40,7 @@ __all__ = [
     "EddylineError",
     "HttpLookup",
     "LookupMethod",
+    "Policy",
     "PythonLookup",
     "SqlLookup",
     "StandingQueries",
@@ -72,6 +74,7 @@ __all__ = [
 _ON_FIRST_USE = {
     "HttpLookup": "eddyline.asking.http_lookup",
     "LookupMethod": "eddyline.asking.lookup_source",
+    "Policy": "eddyline.engine.policies.policy",
     "PythonLookup": "eddyline.asking.python_lookup",
     "SqlLookup": "eddyline.asking.sql_lookup",
     "StandingQueries": "eddyline.standing.standing_queries",
@@ -109,8 +112,12 @@ _LOOKUPS = {
 }
 
 
-# What is asked where something is wrong, and PySpark may be missing or too old.
-_WITHOUT_SPARK = {"show_versions"}
+# What is asked where something is wrong and PySpark may be missing, and what needs none.
+_WITHOUT_SPARK = {"Policy", "show_versions"}
+
+
+# Modules of public names, which are imported when one of them is first asked for.
+_MODULES = {"policies", "testing"}
 
 
 # What reads plans in the JVM is compiled there, which takes half a second in one that has just
@@ -120,6 +127,8 @@ _READ_PLANS = {"adapt", "enable", "explain", "watch"}
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for."""
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _ON_FIRST_USE:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

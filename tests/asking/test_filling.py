@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.asking import filling
 from eddyline.asking.access_method import AccessMethod, SharedTable
 from eddyline.asking.filling import BEGINNING, GATHERED, UNKNOWN, Filling
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.asked import Latch
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.int64()), (0,))

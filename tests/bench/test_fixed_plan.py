@@ -10,13 +10,13 @@ import pytest
 
 from bench.figures.cost_of_adaptive_joins import StarQuery
 from bench.fixed_plan import FixedPlan
-from bench.simulation.virtual_clock import VirtualClock
 from bench.wisconsin import COLUMNS, UNIQUE2
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.naive import NaivePolicy
+from eddyline.simulation.virtual_clock import VirtualClock
 
 
 def _bag(results: Iterable[Joined]) -> Counter[tuple[object, ...]]:

@@ -32,6 +32,13 @@ def guide(spark: SparkSession) -> dict[str, Any]:
     }
 
 
+def policies(spark: SparkSession) -> dict[str, Any]:
+    """A DataFrame with two predicates."""
+    even = udf(lambda n: n % 2 == 0, BooleanType())
+    third = udf(lambda n: n % 3 == 0, BooleanType())
+    return {"df": spark.range(300).filter(even("id") & third("id"))}
+
+
 def lookups(spark: SparkSession) -> dict[str, Any]:
     """Flights, and functions that answer as two services would."""
     spark.createDataFrame([("JFK", 5), ("LGA", 6)], "origin string, hour int").createTempView(
@@ -95,6 +102,7 @@ BEFOREHAND: Final[Mapping[str, Callable[[SparkSession], dict[str, Any]]]] = {
     "docs/functions.md": functions,
     "docs/guide.md": guide,
     "docs/lookups.md": lookups,
+    "docs/policies.md": policies,
     "docs/standing-queries.md": standing_queries,
     "docs/watching.md": watching,
 }

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.fixed_quantum import FixedQuantum
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.callers import Agenda
 from eddyline.engine.eddy import Eddy, LearnedCosts
@@ -24,6 +22,8 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import equal, make_eddy, query_of, relation
 from tests.properties import examples
 

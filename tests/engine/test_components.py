@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.join_graph import Place
@@ -14,6 +13,7 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Call, Comparison, Expression, Not, evaluate
 from eddyline.expressions.vector import CollectiveFailure
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import BOOL, EQUAL, INT, Refused, UserFunction, query_of, relation
 
 R, S = range(2)

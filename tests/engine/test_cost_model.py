@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.quantum import MeasuredQuantum
+from eddyline.simulation.fixed_quantum import FixedQuantum
 
 
 def warm_model(prior_per_visit: float) -> CostModel:

@@ -8,9 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.known_costs import Known
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
@@ -19,6 +17,8 @@ from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import And, Argument, Call
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 
 COLUMN = Argument(0, pa.int64())
 

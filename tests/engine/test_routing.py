@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.lane import Lane
 from eddyline.engine.modules.module import BoundedQueue
@@ -16,6 +15,7 @@ from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import LANES, Routing, VisitCosts
 from eddyline.engine.signature import ENTERING, Signature
+from eddyline.simulation.fixed_quantum import FixedQuantum
 
 
 class Told(StaticPolicy):

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from bench.access_methods.competing_scans import CompetingScans
-from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery, JoinRelation
@@ -24,6 +23,7 @@ from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import MeasuredQuantum
 from eddyline.expressions import Call, Comparison, ComparisonOperator, Expression, Literal, Not
 from eddyline.expressions.vector import Vector
+from eddyline.simulation.fixed_quantum import FixedQuantum
 from tests.oracle.plain_values import plain
 from tests.oracle.random_access import TableLookup, with_access_methods, with_some_later
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy, policy_name
 from eddyline.expressions import Argument, Comparison, ComparisonOperator
+from eddyline.simulation.virtual_clock import VirtualClock
 from eddyline.watching.bounded_scans import BoundedScans
 
 TYPES = (pa.int64(), pa.int64())

@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
+from eddyline.blocks.chosen_policy import ChosenPolicy
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.blocks.filter_block import UserFunction as Described
 from eddyline.blocks.join_block import JoinBlock
@@ -105,7 +106,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
         )
         monkeypatch.setattr(early_selection, "SAVED", saved)
         block = block_of(predicates, len(functions))
-        return EarlySelection(block, relation, RoutingOptions(policy))
+        return EarlySelection(block, relation, RoutingOptions(ChosenPolicy(policy)))
 
     return made
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.blocks.chosen_policy import DEFAULT_POLICY, ChosenPolicy
+
 DEFAULT_MEMORY = 512 * 1024 * 1024
 """Bytes that a task of a join block may use where nobody says otherwise."""
 
@@ -12,7 +14,7 @@ DEFAULT_MEMORY = 512 * 1024 * 1024
 class RoutingOptions:
     """How a block is routed."""
 
-    policy: str = "adaptive"
+    policy: ChosenPolicy = DEFAULT_POLICY
     seed: int = 0
     run: int = 0  # tells the records of one `adapt` from those of another
     memory: int = DEFAULT_MEMORY  # bytes that a task of a join block may use

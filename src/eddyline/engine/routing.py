@@ -2,7 +2,7 @@
 
 Who runs a module, when, and on which clock is a driver's affair:
 :class:`~eddyline.engine.eddy.Eddy` for modules that compute at once or answer later,
-:class:`~bench.simulation.river.River` for the simulator.
+:class:`~eddyline.simulation.river.River` for the simulator.
 """
 
 from __future__ import annotations

@@ -14,13 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
 from eddyline.asking.checked_numbers import whole_number
+from eddyline.blocks.chosen_policy import DEFAULT_POLICY, WRITTEN_ORDER, ChosenPolicy, chosen_policy
 from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.cascades.calibration import Calibration
-from eddyline.engine.policies.catalogue import policy_name
+from eddyline.engine.policies.policy import Policy
 from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.block_registry import Block, Fused, Maker, Registry, registry_of
 from eddyline.planner.calibrating import CascadesInQuery
@@ -76,7 +77,7 @@ _log: Final = logging.getLogger("eddyline")
 def adapt(
     df: DataFrame,
     *,
-    policy: str = "adaptive",
+    policy: str | Policy = "adaptive",
     pin_order: bool = False,
     seed: int = 0,
     joins: str = "auto",
@@ -97,7 +98,9 @@ def adapt(
     The plan is optimized by this call, so file listings, table versions and ``current_timestamp()``
     are those of this moment.
 
-    - ``policy``: the name of the routing policy.
+    - ``policy``: the name of the routing policy, or an object: one of ``eddyline.policies``, with
+      parameters, or a :class:`~eddyline.Policy` of your own. Each eddy has a copy of it; where one
+      fails, the written order goes on in that task, and the report says so.
     - ``pin_order``: with True the predicates keep their written order, and ``df`` itself is
       returned unless it calls concurrent functions.
     - ``seed``: feeds the policy's random choices, none of which changes the rows.
@@ -116,7 +119,8 @@ def adapt(
 
     It raises:
 
-    - ``TypeError``: ``df`` is not a DataFrame, or an argument has the wrong type.
+    - ``TypeError``: ``df`` is not a DataFrame, or an argument has the wrong type, as a policy that
+      lacks a method or cannot be pickled.
     - ``ConnectNotSupportedError``: ``df`` belongs to Spark Connect.
     - ``UnknownPolicyError``: there is no policy of that name.
     - ``ValueError``: ``seed`` is negative, or ``joins``, ``memory`` or ``worth`` has another value
@@ -138,7 +142,7 @@ def adapt(
     if pin_order and not calls_concurrent_functions(classic):
         return df
     if pin_order:  # somebody must make the calls
-        chosen = replace(chosen, policy=policy_name("static"))
+        chosen = replace(chosen, policy=WRITTEN_ORDER)
     plan = catalyst.optimized_plan(classic, as_written=True)
     dropped = catalyst.dropped_filters(plan)
     if dropped:
@@ -172,19 +176,19 @@ def adapt(
 class Chosen:
     """What a user has chosen for :func:`adapt`, checked."""
 
-    policy: str
+    policy: ChosenPolicy
     seed: int
     joins: Joins
     worth: tuple[tuple[str, float], ...]
     remember: bool
 
 
-_DEFAULTS: Final = Chosen(policy_name("adaptive"), 0, Joins.AUTO, (), remember=True)
+_DEFAULTS: Final = Chosen(DEFAULT_POLICY, 0, Joins.AUTO, (), remember=True)
 """What ``adapt`` chooses by itself."""
 
 
 def chosen_options(
-    policy: str,
+    policy: str | Policy,
     seed: int,
     joins: str,
     worth: Mapping[str, float] | None,
@@ -194,7 +198,7 @@ def chosen_options(
     checked_seed(seed)
     if not isinstance(remember, bool):
         raise TypeError(f"remember is True or False, not {remember!r}.")
-    return Chosen(policy_name(policy), seed, joins_named(joins), worth_of_money(worth), remember)
+    return Chosen(chosen_policy(policy), seed, joins_named(joins), worth_of_money(worth), remember)
 
 
 def rewritten(

@@ -42,7 +42,8 @@ def block_report(
             functions = tuple(replace(entry, estimated=True) for entry in record.functions)
             record = replace(record, functions=functions)
     reduced = block.reduced or (isinstance(block, FilterBlock) and block.spared)
-    return BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)
+    policy = options.policy.name
+    return BlockReport(names, policy, options.seed, steps, record, layout, inputs, reduced)
 
 
 def routing_report(

@@ -12,6 +12,7 @@ from typing import Final, Self
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
+from eddyline.engine.policies.policy import Policy
 from eddyline.host.classic import chosen_session, classic_session
 from eddyline.keeping.keep import Keep, keep_in
 from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
@@ -106,7 +107,7 @@ class Disabled(contextlib.AbstractContextManager["Disabled"]):
 def enable(
     spark: SparkSession | None = None,
     *,
-    policy: str = "adaptive",
+    policy: str | Policy = "adaptive",
     seed: int = 0,
     joins: str = "auto",
     memory: int | str | None = None,

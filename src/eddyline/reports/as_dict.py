@@ -97,6 +97,8 @@ def _run(record: TaskRecord) -> dict[str, Any]:
         "other_seconds": record.other_seconds,
         "decisions": record.decisions,
         "explored": record.explored,
+        "policy_failures": record.policy_failures,
+        "policy_error": record.policy_error,
         "calls": record.calls,
         "calls_possible": record.calls_possible,
         "calls_avoided": record.calls_avoided,

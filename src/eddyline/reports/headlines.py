@@ -34,6 +34,12 @@ def headlines(block: BlockReport, record: TaskRecord) -> Iterator[Headline]:
     yield from _calls(record)
     yield _time(record)
     yield from _parts_of_time(record)
+    if record.policy_failures:
+        failed, tasks = compact(record.policy_failures), counted(record.tasks, "task")
+        yield Headline(
+            f"Policy {one_line(block.policy)} failed in {failed} of {tasks}, "
+            f"where the written order went on: {one_line(record.policy_error)}"
+        )
     if block.layout:
         yield Headline(one_line(block.layout))
     if record.join is not None:

@@ -224,6 +224,8 @@ def _record(run: Mapping[str, Any]) -> TaskRecord:
     return TaskRecord(
         **{name: run[name] for name in counted},
         answer_seconds=run.get("answer_seconds", 0.0),  # of which earlier versions knew nothing
+        policy_failures=run.get("policy_failures", 0),  # likewise
+        policy_error=run.get("policy_error", ""),
         predicates=tuple(map(_predicate, run["predicates"])),
         functions=tuple(
             FunctionRecord(**_without(function, "avoided", "seconds_spared"))

@@ -77,6 +77,8 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             answer_seconds=left.answer_seconds + right.answer_seconds,
             join=_merged_joins(left.join, right.join),
             explored=left.explored + right.explored,
+            policy_failures=left.policy_failures + right.policy_failures,
+            policy_error=min(filter(None, (left.policy_error, right.policy_error)), default=""),
         )
     )
 

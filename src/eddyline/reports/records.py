@@ -223,6 +223,8 @@ class TaskRecord:
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
     ``changes_dropped`` counts changes that were noticed but not kept.
     ``explored`` tuples were sent another way than was planned for them, to learn of it.
+    In ``policy_failures`` tasks the policy failed and the written order went on, after
+    ``policy_error``, or one of several, with its place.
     ``worker`` names the process that ran the task, None where there were several.
     ``action`` is the number that Spark gave to the action the task belongs to, the greatest one
     after merging, -1 where it has none.
@@ -252,6 +254,8 @@ class TaskRecord:
     answer_seconds: float = 0.0
     join: JoinRecord | None = None
     explored: int = 0
+    policy_failures: int = 0
+    policy_error: str = ""
 
     @property
     def other_seconds(self) -> float:

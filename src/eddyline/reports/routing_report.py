@@ -113,6 +113,8 @@ class RoutingReport:
 
         - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``, and tuples
           ``explored``: sent another way than was planned for them, to learn of it;
+        - ``policy_failures``, the tasks in which the policy failed and the written order took its
+          place, and ``policy_error``, an error that it failed with, empty where there was none;
         - ``seconds`` in the block, split into ``work_seconds``, ``routing_seconds``,
           ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core),
           ``answer_seconds`` (waiting for answers beyond what these cost) and ``other_seconds``;

@@ -108,7 +108,7 @@ def _title(place: int, sections: BlockSections) -> Text:
     seed = "" if block.seed is None else f", seed {block.seed}"
     return Text.assemble(
         (f"Block {place}: {one_line(block.title)}", "bold"),
-        (f"  (policy {block.policy}{seed})", "dim"),
+        (f"  (policy {one_line(block.policy)}{seed})", "dim"),
     )
 
 

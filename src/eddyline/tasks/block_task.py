@@ -6,19 +6,21 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from pyspark import TaskContext
 
 from eddyline.asking.driver_channel import Address
+from eddyline.blocks.chosen_policy import ChosenPolicy
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.eddy import Learned
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.policies.adaptive import AdaptivePolicy
+from eddyline.engine.policies.guarded import GuardedPolicy, unguarded
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.expressions import forget_programs
 from eddyline.latest import Latest
@@ -43,7 +45,7 @@ class WorkerMemory:
     ``prepared`` are eddies whose SteMs hold what every task needs, by run of the query and block.
     """
 
-    learned: Latest[tuple[str, str], Learned] = field(
+    learned: Latest[tuple[str, ChosenPolicy], Learned] = field(
         default_factory=lambda: Latest(LEARNED_BLOCKS)
     )
     prepared: Latest[str, JoinEddy] = field(default_factory=lambda: Latest(PREPARED_BLOCKS))
@@ -115,14 +117,6 @@ class BlockTask:
             for function in self.functions
         ]
 
-    @staticmethod
-    def explored(learned: Learned) -> int:
-        """Return the tuples that the eddies of this task have sent another way, to learn of it."""
-        policies = (policy for policy, _ in learned.eddies)
-        return sum(
-            policy.explored.total for policy in policies if isinstance(policy, AdaptivePolicy)
-        )
-
     def times(self, eddy: EddyStatistics) -> TaskRecord:
         """Return a record of where the time went, and of nothing else.
 
@@ -141,3 +135,21 @@ class BlockTask:
             orders=tuple(self.slices),
             worker=str(os.getpid()),
         )
+
+
+def explored(learned: Learned) -> int:
+    """Return the tuples that the eddies of a task have sent another way, to learn of it."""
+    policies = (unguarded(policy) for policy, _ in learned.eddies)
+    return sum(policy.explored.total for policy in policies if isinstance(policy, AdaptivePolicy))
+
+
+def with_policies(record: TaskRecord, learned: Learned) -> TaskRecord:
+    """Return the record of a task with what its policies did: explored, and perhaps failed."""
+    guarded = (policy for policy, _ in learned.eddies if isinstance(policy, GuardedPolicy))
+    failures = [policy.failure for policy in guarded if policy.failure is not None]
+    return replace(
+        record,
+        explored=explored(learned),
+        policy_failures=min(len(failures), 1),
+        policy_error=failures[0] if failures else "",
+    )

@@ -18,13 +18,13 @@ from itertools import takewhile
 
 import pyarrow as pa
 
+from eddyline.blocks.chosen_policy import WRITTEN_ORDER
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
-from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.exchange.blobs import DONE_BITS
 from eddyline.reports.records import TaskRecord
-from eddyline.tasks.block_task import BlockTask
+from eddyline.tasks.block_task import BlockTask, with_policies
 from eddyline.tasks.join_task import reading
 from eddyline.tasks.task_records import predicate_record
 
@@ -83,12 +83,11 @@ class EarlySelection:
         done = self._task.eddy.statistics()
         record = reading(self._block, rows, made=done.calls, memories=self._task.memories())
         return replace(
-            record,
+            with_policies(record, self._task.eddy.learned()),
             seconds=self._task.inside,
             work_seconds=done.eddy.work_seconds,
             routing_seconds=done.eddy.routing_seconds,
             decisions=done.eddy.decisions,
-            explored=self._task.explored(self._task.eddy.learned()),
             predicates=tuple(
                 predicate_record(done.predicates[number]) if number in done.predicates else other
                 for number, other in enumerate(record.predicates)
@@ -104,7 +103,7 @@ class EarlySelection:
         """Return the predicates that rows are checked by here, in the written order."""
         if copied:
             return self._predicates
-        if self._options.policy == PolicyName.STATIC:  # none is asked before one written before it
+        if self._options.policy == WRITTEN_ORDER:  # none is asked before one written before it
             return tuple(takewhile(self._is_worth, self._predicates))
         return tuple(filter(self._is_worth, self._predicates))
 
@@ -149,7 +148,7 @@ class _MapSideTask(BlockTask):
             block.graph,
             relation,
             self.functions,
-            lambda: make_policy(options.policy),
+            options.policy.make,
             self.work_clock,
             self.generator,
             learned=self.known(),

@@ -29,7 +29,7 @@ from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan, FilterStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy, NoticedChange
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.engine.policies.catalogue import make_policy
+from eddyline.engine.policies.guarded import unguarded
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import call_of
@@ -45,7 +45,7 @@ from eddyline.reports.records import (
     PredicateRecord,
     TaskRecord,
 )
-from eddyline.tasks.block_task import BlockTask
+from eddyline.tasks.block_task import BlockTask, with_policies
 from eddyline.tasks.live_news import live_news
 from eddyline.tasks.our_functions import (
     ending_quietly,
@@ -212,7 +212,7 @@ class FilterTask(BlockTask):
                 block.priors,
             ),
             self.functions,
-            lambda: make_policy(options.policy),
+            options.policy.make,
             self.work_clock,
             self.generator,
             instrument=self._orders,
@@ -280,13 +280,12 @@ class FilterTask(BlockTask):
         """Return what this task did."""
         statistics = self._eddy.statistics()
         record = replace(
-            self.times(statistics.eddy),
+            with_policies(self.times(statistics.eddy), self._eddy.learned()),
             rows_in=statistics.rows_in,
             rows_out=statistics.rows_out,
             predicates=_predicates(statistics),
             functions=self._functions(statistics),
             changes=tuple(self._changes_noticed),
-            explored=self.explored(self._eddy.learned()),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
 
@@ -311,7 +310,7 @@ class FilterTask(BlockTask):
         )
 
     def _changes(self) -> Sequence[NoticedChange]:
-        policy = self._eddy.eddy.policy
+        policy = unguarded(self._eddy.eddy.policy)
         return policy.changes if isinstance(policy, AdaptivePolicy) else ()
 
     def _notice_changes(self, when: float) -> None:

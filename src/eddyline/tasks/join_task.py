@@ -16,7 +16,6 @@ from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.join_statistics import JoinStatistics
-from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.relation import CallStatistics
 from eddyline.engine.signature import Signature
 from eddyline.exchange.blobs import together
@@ -31,7 +30,7 @@ from eddyline.reports.records import (
     SteMRecord,
     TaskRecord,
 )
-from eddyline.tasks.block_task import BlockTask
+from eddyline.tasks.block_task import BlockTask, explored, with_policies
 from eddyline.tasks.filter_task import Orders
 from eddyline.tasks.our_functions import send_results
 from eddyline.tasks.task_lookups import TaskLookups, job_of
@@ -115,7 +114,7 @@ class JoinTask(BlockTask):
         return JoinEddy(
             self._block.query,
             self.functions,
-            lambda: make_policy(self._options.policy),
+            self._options.policy.make,
             self.work_clock,
             self.generator,
             lookups=self._lookups.sources,
@@ -183,13 +182,12 @@ class JoinTask(BlockTask):
             for stem, seconds in zip(now.stems, _stem_seconds(self.eddy), strict=True)
         ]
         record = replace(
-            self.times(now.eddy),
+            with_policies(self.times(now.eddy), self.eddy.learned()),
             rows_in=counted.rows_in,
             rows_out=now.rows_out,
             predicates=_named(self._block, map(predicate_record, now.predicates)),
             functions=counted.functions,
             join=counted.join,
-            explored=self.explored(self.eddy.learned()),
         )
         if before is not None:
             record, stems = _since(record, before), _stems_since(stems, before)
@@ -310,8 +308,7 @@ class _Before:
 
     @classmethod
     def of(cls, eddy: JoinEddy) -> _Before:
-        explored = BlockTask.explored(eddy.learned())
-        return cls(eddy.statistics(), _stem_seconds(eddy), explored)
+        return cls(eddy.statistics(), _stem_seconds(eddy), explored(eddy.learned()))
 
 
 def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:

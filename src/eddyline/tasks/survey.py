@@ -20,7 +20,6 @@ from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.policies.catalogue import make_policy
 from eddyline.errors import FunctionFailedError
 from eddyline.expressions import Expression
 from eddyline.expressions.vector import NO_ERRORS, Function, Vector
@@ -118,7 +117,7 @@ class SurveyFunction:
         eddy = FilterEddy(
             FilterPlan(block.condition),
             functions,
-            lambda: make_policy(block.options.policy),
+            block.options.policy.make,
             clock,
             np.random.default_rng([block.options.seed, 0 if task is None else task.partitionId()]),
             hands_on_errors=True,

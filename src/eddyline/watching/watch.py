@@ -21,7 +21,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from eddyline.asking.checked_numbers import positive_number, real_number, switch, whole_number
-from eddyline.engine.policies.catalogue import policy_name
+from eddyline.blocks.chosen_policy import chosen_policy
+from eddyline.engine.policies.policy import Policy
 from eddyline.engine.preference import PREFERRED
 from eddyline.errors import NotWatchableError
 from eddyline.expressions import calls_in
@@ -51,7 +52,7 @@ def watch(
     df: DataFrame,
     *,
     partial: bool = False,
-    policy: str = "benefit",
+    policy: str | Policy = "benefit",
     seed: int = 0,
     units: int = 100,
     confidence: float = 0.95,
@@ -76,6 +77,9 @@ def watch(
     :func:`~eddyline.adapt`: later rows wait on disk, and are joined after everything has been read.
     For an aggregate all scans but the largest are held in memory.
 
+    ``policy`` is a name or an object, as in :func:`~eddyline.adapt`; where an object fails, the
+    written order goes on and the log says so.
+
     Raises ``NotWatchableError`` for a query with anything else in it, ``TypeError`` and
     ``ValueError`` for invalid arguments, ``UnboundLookupError`` as :func:`~eddyline.adapt` does,
     ``ConnectNotSupportedError`` on Spark Connect. What goes wrong in the query is raised by the
@@ -83,7 +87,7 @@ def watch(
     been used.
     """
     frame = classic(df)
-    name = policy_name(policy)
+    chosen = chosen_policy(policy)
     units = whole_number(units, "units", 1)
     if units > MOST_UNITS:
         raise ValueError(f"units are {MOST_UNITS:,} at the most, a task each, not {units:,}")
@@ -94,7 +98,7 @@ def watch(
     switch(partial, "partial")
     checked_seed(seed)
     room = task_memory(frame.sparkSession, memory)
-    wishes = Wishes(partial, name, seed, units, confidence, room)
+    wishes = Wishes(partial, chosen, seed, units, confidence, room)
     return Watch(frame, wishes, every)
 
 

@@ -16,13 +16,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
+from eddyline.blocks.chosen_policy import ChosenPolicy
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Joined, Partial, PartialResults
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.exchange.spill import spill_folder
 from eddyline.expressions import Expression
 from eddyline.expressions.value_types import relabelled
@@ -55,7 +55,7 @@ class Wishes:
     """How a query is to be worked: see :func:`eddyline.watch`."""
 
     partial: bool
-    policy: PolicyName
+    policy: ChosenPolicy
     seed: int
     units: int
     confidence: float
@@ -137,7 +137,7 @@ class Work:
                     make_function(function, self._block.settings)
                     for function in self._block.functions
                 ],
-                lambda: make_policy(self._wishes.policy),
+                self._wishes.policy.make,
                 WallClock(),
                 np.random.default_rng(self._wishes.seed),
                 lookups=lookups.sources,

@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.fixed_quantum import FixedQuantum
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.prior import Prior
@@ -24,6 +22,8 @@ from eddyline.errors import EddylineError, FunctionAnswerError
 from eddyline.expressions import And, Argument, Call, Expression, IsNull, Or
 from eddyline.expressions.terms import conjuncts_of
 from eddyline.expressions.vector import CollectiveFailure, Vector
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.predicates import (
     BOOL,
     COLUMNS,

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.functions import balance
 from eddyline.engine.functions.function_memory import MOST_ERRORS, FunctionMemory
 from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
 from eddyline.errors import FunctionAnswerError
 from eddyline.expressions.vector import CollectiveFailure, Vector
+from eddyline.simulation.virtual_clock import VirtualClock
 
 
 class Costly:

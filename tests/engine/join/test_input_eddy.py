@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from bench.waiting_calls import ConcurrentFunction
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
 from eddyline.engine.join_graph import JoinGraph
@@ -23,6 +21,8 @@ from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import MeasuredQuantum
 from eddyline.expressions import Argument, Call, Expression, IsNull, Or, with_arguments
 from eddyline.expressions.vector import Function
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import BOOL, INT, Refused, UserFunction, equal, query_of, relation
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
 from tests.properties import examples

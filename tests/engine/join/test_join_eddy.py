@@ -14,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.access_methods.competing_scans import CompetingScans
-from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from bench.waiting_calls import ConcurrentFunction
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, StalledError
@@ -42,6 +40,8 @@ from eddyline.expressions import (
     Or,
 )
 from eddyline.expressions.vector import Vector
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import (
     BOOL,
     EQUAL,

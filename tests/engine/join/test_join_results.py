@@ -11,7 +11,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Partial
 from eddyline.engine.join_query import JoinQuery
@@ -19,6 +18,7 @@ from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions import Comparison, ComparisonOperator
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import Row, TableSource, equal, held, looked_up, make_eddy, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

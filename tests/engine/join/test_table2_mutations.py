@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.batch import Rows, TupleBatch
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.join_routes import JoinRoutes
@@ -22,6 +21,7 @@ from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Call
+from eddyline.simulation.fixed_quantum import FixedQuantum
 from tests.joins import (
     BOOL,
     Row,

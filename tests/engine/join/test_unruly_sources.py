@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.access_methods.competing_scans import CompetingScans
-from bench.simulation.fixed_quantum import FixedQuantum
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_graph import JoinGraph
@@ -30,6 +28,8 @@ from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
 from eddyline.expressions import Call, Comparison, ComparisonOperator, Literal
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import (
     BOOL,
     INT,

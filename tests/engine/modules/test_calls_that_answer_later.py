@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.callers import Agenda, CallDone, Caller, PlannedCall
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
@@ -31,6 +30,7 @@ from eddyline.expressions import (
 )
 from eddyline.expressions.terms import decide, terms_of
 from eddyline.expressions.vector import CollectiveFailure, Function, Vector
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.properties import examples
 
 ROWS = 30

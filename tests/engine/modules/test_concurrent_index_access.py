@@ -11,7 +11,6 @@ import pytest
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.callers import PlannedCall
 from eddyline.engine.join.join_eddy import JoinEddy
@@ -25,6 +24,7 @@ from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.signature import Signature
 from eddyline.errors import LookupAnswerError
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import Row, TableSource, equal, held, looked_up, parts_of, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

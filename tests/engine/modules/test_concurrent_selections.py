@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from bench.waiting_calls import ConcurrentFunction, ThreadCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.asking.shared_agenda import SharedAgenda
@@ -32,6 +31,7 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING
 from eddyline.expressions import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
 from eddyline.expressions.vector import Function, Vector
+from eddyline.simulation.virtual_clock import VirtualClock
 from eddyline.wall_clock import WallClock
 from tests.properties import examples
 

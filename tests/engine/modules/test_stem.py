@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch, concatenate
 from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import MIRRORED, JoinGraph
@@ -27,6 +26,7 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.timestamps import HighWaterMarks, Ticks
 from eddyline.expressions import ComparisonOperator
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import INT, LESS, Parts, Row, equal, looked_up, moved, parts_of, query_of, relation
 from tests.keys import ORDERED, order_of, values_of
 from tests.oracle.plain_values import plain

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from bench.simulation.known_costs import Case, Known, cases
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, LONG_LOOK, AdaptivePolicy
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
@@ -20,6 +19,7 @@ from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import And, Argument, Call
+from eddyline.simulation.virtual_clock import VirtualClock
 
 ROWS = 40_000
 

@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from bench.simulation.virtual_clock import VirtualClock
 from bench.simulation.virtual_scan import VirtualScan
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
@@ -29,6 +27,8 @@ from eddyline.expressions import (
     Expression,
     Literal,
 )
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.joins import (
     BOOL,
     EQUAL,

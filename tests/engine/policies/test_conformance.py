@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.known_costs import Known
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy, policy_name
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
@@ -18,6 +16,8 @@ from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.errors import EddylineError, UnknownPolicyError
 from eddyline.expressions import And, Argument, Call
+from eddyline.simulation.fixed_quantum import FixedQuantum
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.properties import examples
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))

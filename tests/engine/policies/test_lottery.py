@@ -7,7 +7,6 @@ import pytest
 
 from eddyline.engine.policies.lottery import LotteryPolicy
 from eddyline.engine.policies.policy import Allotment
-from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING
 
@@ -74,7 +73,7 @@ def test_without_queues_the_measured_rate_stands_in_for_back_pressure() -> None:
 
 
 def test_escrow_replaces_the_bank_when_a_window_is_over() -> None:
-    policy = started(WindowedLotteryPolicy(window=3))
+    policy = started(LotteryPolicy(window=3))
     visit(policy, 0, 5, 1)
     assert policy.accounts() == {0: 4.0, 1: 0.0}, (
         "in the first window there is nothing else to play with"
@@ -90,7 +89,7 @@ def test_escrow_replaces_the_bank_when_a_window_is_over() -> None:
 
 
 def test_a_window_forgets_rates_too() -> None:
-    policy = started(WindowedLotteryPolicy(window=2), queued=False)
+    policy = started(LotteryPolicy(window=2), queued=False)
     for cost in (100.0, 1.0, 1.0):  # the first window was slow, the second is not
         visit(policy, 0, 1, 0, cost=cost)
         visit(policy, 1, 1, 0, cost=cost)
@@ -99,14 +98,14 @@ def test_a_window_forgets_rates_too() -> None:
     assert rates.of(0) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("window", [0, -5])
+@pytest.mark.parametrize("window", [0, -5, 1.5, float("nan")])
 def test_a_window_is_a_number_of_decisions(window: int) -> None:
     with pytest.raises(ValueError, match="from 1 on"):
-        WindowedLotteryPolicy(window)
+        LotteryPolicy(window)
 
 
 def test_an_eddy_over_other_modules_starts_with_empty_accounts() -> None:
-    policy = started(WindowedLotteryPolicy(window=1))
+    policy = started(LotteryPolicy(window=1))
     visit(policy, 0, 5, 1)
     assert policy.accounts() == {0: 5.0, 1: 0.0}
     started(policy)

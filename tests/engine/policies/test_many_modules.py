@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.simulation.known_costs import Known
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.policies.adaptive import AdaptivePolicy
@@ -23,6 +22,7 @@ from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import And, Argument, Call, Or
 from eddyline.expressions.vector import Vector
+from eddyline.simulation.virtual_clock import VirtualClock
 
 ROWS = 2_000
 

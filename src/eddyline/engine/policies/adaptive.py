@@ -214,7 +214,12 @@ class AdaptivePolicy:
     """What is learned from visits; something simpler can be put in its place."""
 
     def __init__(self, exploration: float = EXPLORATION_SHARE) -> None:
-        """``exploration`` is the share of the cost that looks at other orders take; 0 for none."""
+        """``exploration`` is the share of the cost that looks at other orders take; 0 for none.
+
+        ValueError for what is no share, from 0 to 1.
+        """
+        if not 0.0 <= exploration <= 1.0:
+            raise ValueError(f"exploration is a share from 0 to 1, not {exploration}")
         self._doubt_share = exploration * (1.0 - STALE_PART)
         self._stale_share = exploration * STALE_PART
         self._overhead: Callable[[int], float] = no_overhead

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.benefit import BenefitPolicy
-from eddyline.engine.policies.lottery import LotteryPolicy
+from eddyline.engine.policies.lottery import WINDOW, LotteryPolicy
 from eddyline.engine.policies.naive import NaivePolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
 from eddyline.errors import UnknownPolicyError
 
 
@@ -34,7 +34,7 @@ _MAKERS: Mapping[PolicyName, Callable[[], Policy]] = MappingProxyType(
         PolicyName.STATIC: StaticPolicy,
         PolicyName.NAIVE: NaivePolicy,
         PolicyName.LOTTERY: LotteryPolicy,
-        PolicyName.WINDOWED_LOTTERY: WindowedLotteryPolicy,
+        PolicyName.WINDOWED_LOTTERY: partial(LotteryPolicy, WINDOW),
         PolicyName.RANK: RankPolicy,
         PolicyName.BENEFIT: BenefitPolicy,
         PolicyName.ADAPTIVE: AdaptivePolicy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -30,13 +31,18 @@ class Policy(Protocol):
     A policy sees counts and costs, never rows, and only legal candidates; it can
     make a run slow but not an answer wrong. One instance serves one eddy at
     a time; what it has learned stays when :meth:`start` hands it to the next.
+
+    It needs no base class. A class that has this one inherits a :meth:`sent` and a
+    :meth:`returned` that learn nothing.
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        """The policy's name, as users pass it."""
+        """What reports call the policy."""
         ...
 
+    @abstractmethod
     def start(
         self,
         routes: Routes,
@@ -47,28 +53,36 @@ class Policy(Protocol):
     ) -> None:
         """Take what an eddy routes by; called before all else, and again when modules come or go.
 
-        What is known of other modules stays.
+        ``routes`` says which modules there are (``routes.numbers``), which are left to a tuple
+        (``routes.remaining(signature)``), which of these are legal now
+        (``routes.candidates(signature)``), and what signature a tuple has after one of them
+        (``routes.after(signature, module)``). What is known of other modules stays.
 
+        ``generator`` is where all chance comes from: one seed is one sequence of decisions.
         ``overhead`` gives what a visit to a module costs now before its first
         tuple: the eddy's own work and the module's. ``queued`` says that modules
         stand behind bounded queues, so that back-pressure can be felt.
         """
         ...
 
+    @abstractmethod
     def route(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
     ) -> Allotment | None:
-        """Choose for the next of ``tuples`` waiting tuples.
+        """Choose for the next of ``tuples`` waiting tuples: one of ``candidates``, for how many.
 
-        ``open_`` are the candidates whose queue has room, all of them where there
-        are no queues. None means: wait. A module without room may be chosen;
-        the tuples then wait for it.
+        ``candidates`` ascend. ``open_`` are those whose queue has room, all of them where there
+        are no queues. A module without room may be chosen; the tuples then wait for it. For more
+        tuples than there are, or than are worth a visit, the eddy sends fewer.
+
+        None means: wait until something comes back. Where nothing is with a module that is an
+        error.
         """
         ...
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Learn that tuples were handed to a module."""
-        ...
+        del signature, module, tuples  # a method without a statement would count as abstract
 
     def returned(
         self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
@@ -77,10 +91,14 @@ class Policy(Protocol):
 
         The cost is in the clock's unit.
         """
-        ...
+        del signature, module, tuples_in, tuples_out, cost
 
+    @abstractmethod
     def order(self, signature: Signature) -> tuple[int, ...]:
-        """Return the order in which a tuple of this signature would now visit the modules."""
+        """Return the order in which a tuple of this signature would now visit the modules.
+
+        Reports show it. It names what is left to the tuple.
+        """
         ...
 
 

@@ -12,10 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.simulation.processor import Processor
-from bench.simulation.river import River
-from bench.simulation.simulate import SimulatedSelection, SimulationResult, simulate
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.lottery import LotteryPolicy
 from eddyline.engine.policies.naive import NaivePolicy
@@ -23,6 +19,10 @@ from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
+from eddyline.simulation.processor import Processor
+from eddyline.simulation.river import River
+from eddyline.simulation.simulate import RoutingTime, SimulatedSelection, SimulationResult, simulate
+from eddyline.simulation.virtual_clock import VirtualClock
 from tests.properties import examples
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))
@@ -527,3 +527,87 @@ def test_the_statistics_are_by_signature() -> None:
     assert stream.statistics.of(ENTERING, 0).selectivity == 1.0
     assert stream.statistics.of(ENTERING.after(0), 1).cost == 3.0
     assert stream.statistics.of(ENTERING, 1).visits == 0
+
+
+@EVERY_POLICY
+@pytest.mark.parametrize("costs", [(1.0, 0.0), (0.3, 0.2), (0.0, 7.0)])
+def test_routing_takes_its_time_on_the_same_processor(
+    name: PolicyName, costs: tuple[float, float]
+) -> None:
+    decision_cost, tuple_cost = costs
+    result = simulate(
+        SELECTIONS,
+        make_policy(name),
+        tuples=500,
+        seed=3,
+        routing=RoutingTime(decision_cost, tuple_cost),
+    )
+    work = sum(module.busy_time for module in result.modules)
+    routing = len(result.decisions) * (decision_cost + tuple_cost)
+    assert result.total_time == pytest.approx(work + routing)
+    free = simulate(SELECTIONS, make_policy(name), tuples=500, seed=3)
+    assert sorted(result.finished) == sorted(free.finished)
+
+
+def test_a_decision_for_many_tuples_is_made_once() -> None:
+    def time(decision_cost: float, tuple_cost: float) -> float:
+        result = simulate(
+            SELECTIONS,
+            StaticPolicy(),
+            tuples=400,
+            seed=3,
+            queue=20,
+            quantum=10,
+            routing=RoutingTime(decision_cost, tuple_cost),
+        )
+        return result.total_time - sum(module.busy_time for module in result.modules)
+
+    assert time(1.0, 0.0) < time(0.0, 1.0), "decisions are fewer than visits"
+
+
+def test_modules_work_while_the_eddy_routes() -> None:
+    result = simulate(
+        [SimulatedSelection(cost=4.0, selectivity=0.5), SimulatedSelection(cost=4.0)],
+        NaivePolicy(),
+        tuples=300,
+        seed=1,
+        routing=RoutingTime(2.0),
+    )
+    assert [module.longest_queue for module in result.modules] == [2, 2]
+    assert 1 < result.most_inside <= 5
+
+
+@examples(30)
+@given(
+    name=st.sampled_from(list(PolicyName)),
+    queue=st.integers(1, 5),
+    buffer=st.integers(1, 6),
+    quantum=st.integers(1, 4),
+    cost=st.sampled_from([1e-3, 1.0, 30.0]),
+    seed=st.integers(0, 50),
+)
+def test_the_same_tuples_pass_whatever_routing_costs(
+    *, name: str, queue: int, buffer: int, quantum: int, cost: float, seed: int
+) -> None:
+    def finished(decision_cost: float) -> list[int]:
+        result = simulate(
+            SELECTIONS,
+            make_policy(name),
+            tuples=60,
+            seed=seed,
+            queue=queue,
+            buffer=buffer,
+            quantum=quantum,
+            routing=RoutingTime(decision_cost),
+        )
+        assert result.most_inside <= buffer
+        return sorted(result.finished)
+
+    assert finished(cost) == finished(0.0)
+
+
+@pytest.mark.parametrize("units", [-1.0, math.inf, math.nan])
+def test_routing_takes_a_number_from_0_on(units: float) -> None:
+    for times in ((units, 0.0), (0.0, units)):
+        with pytest.raises(ValueError, match="routing takes a number of delay units from 0 on"):
+            RoutingTime(*times)

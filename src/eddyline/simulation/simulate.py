@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.simulation.processor import Processor
-from bench.simulation.river import BUFFER, QUEUE, River, is_whole
-from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.routes import Routes
+from eddyline.engine.routing import Departure
+from eddyline.simulation.processor import Processor
+from eddyline.simulation.river import BUFFER, QUEUE, River, is_whole
+from eddyline.simulation.virtual_clock import VirtualClock
 
 Setting: TypeAlias = "float | Callable[[float, int], float]"
 """A number, or a function of the virtual time and the tuple's number that returns one."""
@@ -28,6 +31,27 @@ and with 20. With turns too far apart a tuple waits long for a slow winner: over
 the toggling costs of Section 4.5 it takes 80,000 units with 10, 110,000 with 20,
 205,000 without any limit.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingTime:
+    """What the eddy's own work takes, in delay units: for a decision, and for each of its tuples.
+
+    Where it takes any the eddy is a thread like the modules, which shares the processor with them.
+    A decision to wait takes none. ValueError for what is no number from 0 on.
+    """
+
+    per_decision: float = 0.0
+    per_tuple: float = 0.0
+
+    def __post_init__(self) -> None:
+        for units in (self.per_decision, self.per_tuple):
+            if not 0.0 <= units < math.inf:
+                raise ValueError(f"routing takes a number of delay units from 0 on, not {units}")
+
+
+FREE: Final = RoutingTime()
+"""Routing takes no time, and the eddy has its turn as soon as a module is done with a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +152,7 @@ class SimulationResult:
         return {order: count / size for order, count in sorted(counts.items())}
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - each is something that the paper leaves open
     modules: Sequence[SimulatedSelection],
     policy: Policy,
     *,
@@ -140,14 +164,15 @@ def simulate(
     quantum: int = 1,
     time_slice: float = 1.0,
     patience: float = PATIENCE,
+    routing: RoutingTime = FREE,
 ) -> SimulationResult:
     """Run ``tuples`` tuples through ``modules`` and return what happened.
 
     All that is random hangs on ``seed``, the data and the policy's draws by
     generators of their own: one seed is one set of data for every policy, and one
-    seed and policy is one run, to the last decision. Routing takes no virtual
-    time. ``queue``, ``buffer`` and ``quantum`` are those of
-    :class:`~bench.simulation.river.River`, time slice and patience are in delay
+    seed and policy is one run, to the last decision. ``routing`` is what the eddy's
+    own work takes, by default nothing. ``queue``, ``buffer`` and ``quantum`` are those of
+    :class:`~eddyline.simulation.river.River`, time slice and patience are in delay
     units. Raises ValueError for settings that make no sense.
 
     >>> from eddyline.engine.policies.static import StaticPolicy
@@ -162,7 +187,7 @@ def simulate(
     _check_modules(modules, routes)
     of_data, of_policy = np.random.SeedSequence(seed).spawn(2)
     clock = VirtualClock()
-    processor = Processor(len(modules), clock, time_slice)
+    processor = Processor(len(modules) + 1, clock, time_slice)
     river = River(
         routes or Routes(len(modules)),
         policy,
@@ -172,27 +197,90 @@ def simulate(
         buffer=buffer,
         quantum=quantum,
     )
+    eddy = _EddyThread(river, processor, len(modules), routing)
     hidden = _hidden_numbers(modules, tuples, np.random.default_rng(of_data))
-    places = range(len(modules))
-    costs = [0.0] * len(modules)  # of the tuple that a module works on
-    passes = [False] * len(modules)
+    work = _Work(modules, hidden, river, processor)
     while True:
-        river.dispatch()
-        for module in places:
-            if processor.is_idle(module) and river.queues[module]:
-                number = river.queues[module][0][0]
-                cost, selectivity = modules[module].cost, modules[module].selectivity
-                costs[module] = cost(clock.now(), number) if callable(cost) else cost
+        eddy.take_turn()
+        work.begin()
+        done = processor.run(patience)
+        if done == eddy.number:
+            eddy.end_turn()
+        elif done is not None:
+            work.end(done)
+        elif not eddy.is_at_work and not any(river.queues):
+            return _result(modules, policy, river, clock, tuples)
+
+
+class _EddyThread:
+    """The eddy as one of the threads that share the processor."""
+
+    def __init__(
+        self, river: River, processor: Processor, number: int, routing: RoutingTime
+    ) -> None:
+        self.number = number
+        self._river = river
+        self._processor = processor
+        self._routing = routing
+        self._departing: Departure[deque[int]] | None = None  # what it is at
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it routes something."""
+        return self._departing is not None
+
+    def take_turn(self) -> None:
+        """Route what can be routed, or begin to where that takes time."""
+        if self._routing == FREE:
+            self._river.dispatch()
+        elif self._departing is None:
+            self._departing = departing = self._river.next_departure()
+            if departing is not None:
+                seconds = self._routing.per_decision + departing.tuples * self._routing.per_tuple
+                self._processor.begin(self.number, seconds)
+
+    def end_turn(self) -> None:
+        """Hand over what was routed."""
+        if self._departing is not None:
+            self._river.place(self._departing)
+            self._departing = None
+
+
+class _Work:
+    """What the modules are at: one tuple each at the most."""
+
+    def __init__(
+        self,
+        modules: Sequence[SimulatedSelection],
+        hidden: Sequence[Sequence[float]],
+        river: River,
+        processor: Processor,
+    ) -> None:
+        self._modules = modules
+        self._hidden = hidden
+        self._river = river
+        self._processor = processor
+        self._places = range(len(modules))
+        self._costs = [0.0] * len(modules)
+        self._passes = [False] * len(modules)
+
+    def begin(self) -> None:
+        """Let each idle module take the next tuple of its queue."""
+        clock, queues = self._processor.clock, self._river.queues
+        for module in self._places:
+            if self._processor.is_idle(module) and queues[module]:
+                number = queues[module][0][0]
+                cost, selectivity = self._modules[module].cost, self._modules[module].selectivity
+                self._costs[module] = cost(clock.now(), number) if callable(cost) else cost
                 if callable(selectivity):
                     selectivity = selectivity(clock.now(), number)
-                    _check_selectivity(modules[module], selectivity)
-                passes[module] = hidden[module][number] < selectivity
-                processor.begin(module, costs[module])
-        done = processor.run(patience)
-        if done is not None:
-            river.settle(done, passed=passes[done], cost=costs[done])
-        elif not any(river.queues):
-            return _result(modules, policy, river, clock, tuples)
+                    _check_selectivity(self._modules[module], selectivity)
+                self._passes[module] = self._hidden[module][number] < selectivity
+                self._processor.begin(module, self._costs[module])
+
+    def end(self, module: int) -> None:
+        """Hand back the tuple that a module is done with, or drop it."""
+        self._river.settle(module, passed=self._passes[module], cost=self._costs[module])
 
 
 def _check_modules(modules: Sequence[SimulatedSelection], routes: Routes | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bench.simulation.virtual_clock import VirtualClock
+from eddyline.simulation.virtual_clock import VirtualClock
 
 
 class Processor:

@@ -1,0 +1,1 @@
+"""Policies over selections of given cost, on a virtual clock and a virtual processor."""
