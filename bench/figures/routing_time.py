@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from bench.figures.claims import Numbers
-from bench.figures.figure import Outcome, Setting
-from bench.figures.selections import (
-    lottery_gain,
-    over_costs,
-    over_selectivities,
-)
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bench.figures.figure import TEXTS, Outcome, Setting
+from bench.figures.selections import lottery_gain, over_costs, over_selectivities
 from eddyline.simulation.simulate import RoutingTime
 
 UNITS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0)
 """Delay units that a decision takes, one for each tuple; the selections take 1 to 9, mostly 5.
 
-Between 0 and 1, the time slice of the processor, all are the same.
+Above 0 and up to 1, the time slice of the processor, all are the same.
 """
 
 TUPLES = 10_000
@@ -22,59 +20,83 @@ TUPLES = 10_000
 ONLY = ("naive", "lottery")
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What the three claims that differ where routing is free, and two beside them, are about."""
+
+    nearest: float  # naive over the better order, at the worst cost
+    gain: float  # lottery over naive, on average over the costs
+    way: float  # of naive to the worse order, on average over the selectivities
+    lottery_way: float
+    drift: float  # of naive to the wrong side, from 10 to 90 %
+    wrong_at_10: float  # share of the lottery's tuples
+    wrong_at_90: float
+
+
+ROWS: Mapping[str, Callable[[Point], float]] = {
+    "naive over the better order, worst (4)": lambda point: point.nearest,
+    "lottery over naive, mean (4)": lambda point: point.gain,
+    "naive, way to the worse order (5)": lambda point: point.way,
+    "lottery, way to the worse order (5)": lambda point: point.lottery_way,
+    "naive, drift to the wrong side (6)": lambda point: point.drift,
+    "lottery, wrong way at 10 % (6)": lambda point: point.wrong_at_10,
+    "lottery, wrong way at 90 % (6)": lambda point: point.wrong_at_90,
+}
+
+LINES = tuple(name for name in ROWS if " way to " in name or "drift" in name)
+
+
+def measured(setting: Setting, units: float) -> Point:
+    """Run both experiments, with the two policies that the paper compares."""
+    routing = RoutingTime(units)
+    by_cost = over_costs(setting, routing, only=ONLY, tuples=TUPLES)
+    by_share = over_selectivities(setting, routing, only=ONLY, tuples=TUPLES)
+    naive, lottery = (by_share.first_shares[name] for name in ONLY)
+    return Point(
+        by_cost.over_better["naive"].most,
+        lottery_gain(by_cost).mean,
+        by_share.ways_to_worse("naive").mean,
+        by_share.ways_to_worse("lottery").mean,
+        naive[-1] - naive[0],
+        1 - lottery[0],
+        lottery[-1],
+    )
+
+
 def routing_time(setting: Setting) -> Outcome:
-    """Run both experiments at every point, with the two policies that the paper compares."""
-    gains, nearest, ways, drifts, falls = [], [], [], [], []
-    wrong: list[tuple[float, float]] = []
-    for units in UNITS:
-        routing = RoutingTime(units)
-        by_cost = over_costs(setting, routing, only=ONLY, tuples=TUPLES)
-        by_share = over_selectivities(setting, routing, only=ONLY, tuples=TUPLES)
-        naive, lottery = (by_share.first_shares[name] for name in ONLY)
-        gains.append(lottery_gain(by_cost).mean)
-        nearest.append(by_cost.over_better["naive"].most)
-        ways.append(by_share.ways_to_worse("naive").mean)
-        falls.append(by_share.ways_to_worse("lottery").mean)
-        drifts.append(naive[-1] - naive[0])
-        wrong.append((1 - lottery[0], lottery[-1]))
-    lines = {
-        "naive, way to the worse order (Figure 5)": ways,
-        "lottery, way to the worse order (Figure 5)": falls,
-        "naive, drift to the wrong side (Figure 6)": drifts,
+    """Judge each claim at every time that a decision may take."""
+    points = {units: measured(setting, units) for units in UNITS}
+    bounds = TEXTS["routing-time"]["bounds"]
+    claims: Mapping[str, Callable[[Point], bool]] = {
+        "nearly": lambda point: point.nearest <= bounds["nearly"],
+        "gains": lambda point: point.gain < 1,
+        "half_way": lambda point: bounds["least_way"] <= point.way <= bounds["most_way"],
+        "slight": lambda point: 0 < point.drift <= bounds["slightly"],
+        "nearer": lambda point: point.wrong_at_90 < point.wrong_at_10,
     }
-    rows = {
-        "naive over the better order, worst (4)": nearest,
-        "lottery over naive, mean (4)": gains,
-        "naive, way to the worse order (5)": ways,
-        "lottery, way to the worse order (5)": falls,
-        "naive, drift to the wrong side (6)": drifts,
-        "lottery, wrong way at 10 % (6)": [at_10 for at_10, _ in wrong],
-        "lottery, wrong way at 90 % (6)": [at_90 for _, at_90 in wrong],
+    holding = {
+        name: [units for units, point in points.items() if holds(point)]
+        for name, holds in claims.items()
     }
-    as_long = UNITS.index(5.0)
+    together = [units for units in UNITS if all(units in units_of for units_of in holding.values())]
+    rows = {name: [value(point) for point in points.values()] for name, value in ROWS.items()}
     return Outcome(
         {
-            "units": UNITS[as_long],
-            "way": ways[as_long],
-            "drift": drifts[as_long],
-            "nearest": nearest[as_long],
-            "cheap": Numbers(way for way, units in zip(ways, UNITS, strict=True) if units <= 1),
-            "cheap_drift": Numbers(
-                drift for drift, units in zip(drifts, UNITS, strict=True) if units <= 1
-            ),
-            "least_gain": min(gains),
-            "at_10": Numbers(
-                at_10 for (at_10, _), units in zip(wrong, UNITS, strict=True) if units
-            ),
-            "at_90": Numbers(
-                at_90 for (_, at_90), units in zip(wrong, UNITS, strict=True) if units
-            ),
+            **{name: _listed(units) for name, units in holding.items()},
+            **{f"{name}_count": len(units) for name, units in holding.items()},
+            "together": _listed(together),
+            "together_count": len(together),
+            "least_gain": min(point.gain for point in points.values()),
         },
         rows=rows,
         points=UNITS,
         lines={
-            name: [(x, 100 * value) for x, value in zip(UNITS, values, strict=True)]
-            for name, values in lines.items()
+            name: [(x, 100 * value) for x, value in zip(UNITS, rows[name], strict=True)]
+            for name in LINES
         },
         data={"units": UNITS, **rows},
     )
+
+
+def _listed(units: list[float]) -> str:
+    return ", ".join(f"{each:g}" for each in units) or "no"

@@ -13,7 +13,7 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import eddyline
 from eddyline import errors
@@ -86,6 +86,7 @@ RESULTS: Final = {
         "eddyline.testing.check_policy",
         "eddyline.testing.simulate",
         "eddyline.testing.SimulatedSelection",
+        "eddyline.testing.RoutingTime",
         "eddyline.testing.SimulationResult",
     ),
     "session": ("eddyline.host.session.SettingsIgnoredWarning",),
@@ -158,7 +159,8 @@ def functions() -> Iterator[str]:
     for name in NAMES:
         value = getattr(eddyline, name)
         yield f"## {name}\n"
-        yield fenced(f"eddyline.{name}", value)
+        if not is_protocol(value):  # which nobody makes an object of
+            yield fenced(f"eddyline.{name}", value)
         yield markdown(value)
         if name in GUIDES:
             yield f"How to use it: [{title(GUIDES[name])}]({GUIDES[name]}).\n"
@@ -227,6 +229,11 @@ def is_dataclass(value: object) -> bool:
     return isinstance(value, type) and dataclasses.is_dataclass(value)
 
 
+def is_protocol(value: object) -> bool:
+    """Whether something is a protocol."""
+    return isinstance(value, type) and Protocol in value.__bases__
+
+
 def packed(parts: Iterable[str]) -> list[str]:
     """Return parameters as lines that are no longer than the page is wide."""
     lines = [""]
@@ -239,6 +246,8 @@ def packed(parts: Iterable[str]) -> list[str]:
 
 def shown(default: object) -> str:
     """Return a default as users write it."""
+    if inspect.isfunction(default):
+        return default.__name__
     return f'"{default}"' if isinstance(default, str) else repr(default)
 
 

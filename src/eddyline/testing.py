@@ -39,10 +39,15 @@ from eddyline.expressions import (
 )
 from eddyline.expressions.vector import Vector
 from eddyline.simulation.fixed_quantum import FixedQuantum
-from eddyline.simulation.simulate import SimulatedSelection, SimulationResult, simulate
+from eddyline.simulation.simulate import (
+    RoutingTime,
+    SimulatedSelection,
+    SimulationResult,
+    simulate,
+)
 from eddyline.simulation.virtual_clock import VirtualClock
 
-__all__ = ["SimulatedSelection", "SimulationResult", "check_policy", "simulate"]
+__all__ = ["RoutingTime", "SimulatedSelection", "SimulationResult", "check_policy", "simulate"]
 
 BATCH: Final = 50
 """Rows that an eddy is given at a time."""
@@ -74,7 +79,7 @@ def check_policy(policy: str | Policy, *, seed: int = 0) -> None:
     - if it takes what is known beforehand, it can do all that with it.
 
     Raises TypeError and UnknownPolicyError as :func:`~eddyline.adapt` does. How well it routes is
-    not checked: :func:`simulate` tells. It takes a second or two, most of it for the join.
+    not checked: :func:`simulate` tells. It takes about a second.
     """
     chosen = chosen_policy(policy)
     with _without_common_chance(chosen.name):

@@ -611,3 +611,24 @@ def test_routing_takes_a_number_from_0_on(units: float) -> None:
     for times in ((units, 0.0), (0.0, units)):
         with pytest.raises(ValueError, match="routing takes a number of delay units from 0 on"):
             RoutingTime(*times)
+
+
+def test_routing_that_takes_less_than_a_time_slice_takes_no_part() -> None:
+    def decisions(units: float) -> list[list[int]]:
+        found: list[list[int]] = simulate(
+            SELECTIONS, NaivePolicy(), tuples=300, seed=4, routing=RoutingTime(units)
+        ).decisions.tolist()
+        return found
+
+    assert decisions(0.01) == decisions(1.0) != decisions(3.0)
+
+
+def test_where_routing_keeps_selections_waiting_the_naive_eddy_is_even() -> None:
+    modules = [SimulatedSelection(cost=5.0, selectivity=0.1), SimulatedSelection(cost=5.0)]
+
+    def first(units: float) -> float:
+        routing = RoutingTime(units)
+        return simulate(modules, NaivePolicy(), tuples=2000, seed=4, routing=routing).share_first(0)
+
+    assert first(1.0) == pytest.approx(0.36, abs=0.02), "x + y/2 = y + x/10"
+    assert first(5.0) == pytest.approx(0.5, abs=0.03)

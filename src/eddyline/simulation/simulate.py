@@ -175,10 +175,10 @@ def simulate(  # noqa: PLR0913 - each is something that the paper leaves open
     :class:`~eddyline.simulation.river.River`, time slice and patience are in delay
     units. Raises ValueError for settings that make no sense.
 
-    >>> from eddyline.engine.policies.static import StaticPolicy
+    >>> from eddyline.policies import Static
     >>> cheap, expensive = SimulatedSelection(cost=1.0), SimulatedSelection(cost=5.0)
-    >>> better = simulate([cheap, expensive], StaticPolicy((0, 1)), tuples=1000, seed=7)
-    >>> worse = simulate([cheap, expensive], StaticPolicy((1, 0)), tuples=1000, seed=7)
+    >>> better = simulate([cheap, expensive], Static((0, 1)), tuples=1000, seed=7)
+    >>> worse = simulate([cheap, expensive], Static((1, 0)), tuples=1000, seed=7)
     >>> better.total_time < worse.total_time, len(better.finished) == len(worse.finished)
     (True, True)
     """
