@@ -172,6 +172,14 @@ def test_it_may_wait_while_tuples_are_away() -> None:
     assert policy.failure is not None
 
 
+def test_tuples_of_an_eddy_that_broke_off_are_away_no_more() -> None:
+    policy = GuardedPolicy("mine", lambda: Backwards(lambda: None))
+    policy.start(Routes(2), np.random.default_rng(0))
+    policy.sent(ENTERING, 1, 4)
+    policy.start(Routes(2), np.random.default_rng(0))
+    assert policy.route(ENTERING, (0, 1), (0, 1), 3) == (0, 3)
+
+
 def test_the_next_eddy_goes_on_with_what_was_learned() -> None:
     policy = GuardedPolicy("mine", RankPolicy)
     policy.start(Routes(2), np.random.default_rng(0))
