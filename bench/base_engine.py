@@ -7,8 +7,9 @@ routing. Both call the same functions on the same batches, and what is compared 
 process on its core, whoever else is there. In further queries the first predicate drops most rows:
 the pipeline has that order, the best, by hand, and so has ``static``.
 
-With ``--spark`` also plain Spark with the same row-at-a-time functions, one filter after the other
-in the best order, beside the same query adapted.
+With ``--spark`` the base is plain Spark with one function of a row, written by hand, that asks the
+predicates in the best order up to the first that drops the row. Beside it are the predicates as
+three functions, all of which plain Spark calls for each row, and that query adapted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from rich.table import Table
 
 import eddyline
 from bench import report
@@ -176,8 +178,10 @@ def shown(turns: Turns, base: str, rows: int) -> Iterator[str]:
             yield f"{longer.median:+,.0f} {spread} = {turns.ratio(name, base).median:.2f}"
 
 
-BY_HAND: Final = "Spark, filters by hand"
-TOGETHER: Final = "Spark, one filter"
+CAPTION: Final = "nanoseconds a row: the base, and how much longer (least to greatest) = times"
+
+BY_HAND: Final = "Spark, one function by hand"
+TOGETHER: Final = "Spark, three functions"
 ADAPTED: Final = "adapted"
 
 
@@ -189,16 +193,14 @@ def spark_queries(spark: SparkSession, rows: int) -> Mapping[str, Mapping[str, D
     for name, drops in (("all pass", False), ("10 % pass first", True)):
         values = DROPPING["values"] if drops else (2, 4, 10)
         bounds = DROPPING["bounds"] if drops else (2, 4, 10)
-        predicates = [
-            F.udf(functools.partial(_below, many, bound), "boolean")("id")
+        checks = [
+            functools.partial(_below, many, bound)
             for many, bound in zip(values, bounds, strict=True)
         ]
-        by_hand = frame
-        for predicate in predicates:
-            by_hand = by_hand.filter(predicate)
+        predicates = [F.udf(check, "boolean")("id") for check in checks]
         together = frame.filter(predicates[0] & predicates[1] & predicates[2])
         found[name] = {
-            BY_HAND: by_hand,
+            BY_HAND: frame.filter(F.udf(functools.partial(_all, checks), "boolean")("id")),
             TOGETHER: together,
             ADAPTED: eddyline.adapt(together, remember=False),
         }
@@ -207,6 +209,10 @@ def spark_queries(spark: SparkSession, rows: int) -> Mapping[str, Mapping[str, D
 
 def _below(many: int, bound: int, number: int) -> bool:
     return number * 2_654_435_761 % 4_294_967_296 // 7 % many < bound
+
+
+def _all(checks: Sequence[Callable[[int], bool]], number: int) -> bool:
+    return all(check(number) for check in checks)
 
 
 def measure_spark(rows: int, turns: int) -> dict[str, Turns]:
@@ -220,35 +226,43 @@ def measure_spark(rows: int, turns: int) -> dict[str, Turns]:
     return measured
 
 
+def measured_engines(turns: int) -> tuple[Table, dict[str, Turns]]:
+    """Measure the engine beside the pipeline; return the table and the turns."""
+    with report.progress(len(QUERIES) * (1 + len(POLICIES)) * (1 + turns)) as advance:
+        measured = {query.name: measure(query, turns, advance) for query in QUERIES}
+    table = report.table(
+        f"Three predicates, batches of {BATCH:,} rows",
+        ("functions", NUMPY, *POLICIES),
+        ((query.name, *shown(measured[query.name], NUMPY, query.rows)) for query in QUERIES),
+        CAPTION,
+    )
+    return table, measured
+
+
+def measured_spark(turns: int, rows: int) -> tuple[Table, dict[str, Turns]]:
+    """Measure adapted queries beside plain Spark; return the table and the turns."""
+    measured = measure_spark(rows, turns)
+    table = report.table(
+        f"Spark on {CORES} cores, {rows:,} rows, functions of a row",
+        ("rows", BY_HAND, TOGETHER, ADAPTED),
+        ((name, *shown(each, BY_HAND, rows)) for name, each in measured.items()),
+        CAPTION,
+    )
+    return table, measured
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure, and print what each policy costs a row beside the base engine."""
     parser = report.argument_parser("bench base-engine", __doc__, turns=9)
-    parser.add_argument("--spark", action="store_true", help="beside plain Spark as well")
+    parser.add_argument("--spark", action="store_true", help="beside plain Spark instead")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="on Spark")
     options = parser.parse_args(arguments)
-    with report.progress(len(QUERIES) * (1 + len(POLICIES)) * (1 + options.turns)) as advance:
-        measured = {query.name: measure(query, options.turns, advance) for query in QUERIES}
-    document: dict[str, object] = {name: turns.seconds for name, turns in measured.items()}
-    caption = "nanoseconds a row: the base, and how much longer (least to greatest) = times"
-    tables = [
-        report.table(
-            f"Three predicates, batches of {BATCH:,} rows",
-            ("functions", NUMPY, *POLICIES),
-            ((query.name, *shown(measured[query.name], NUMPY, query.rows)) for query in QUERIES),
-            caption,
-        )
-    ]
-    if options.spark:
-        rows = 2_000_000
-        by_query = measure_spark(rows, options.turns)
-        document |= {f"Spark, {name}": turns.seconds for name, turns in by_query.items()}
-        tables.append(
-            report.table(
-                f"Spark on {CORES} cores, {rows:,} rows, functions of a row",
-                ("rows", BY_HAND, TOGETHER, ADAPTED),
-                ((name, *shown(turns, BY_HAND, rows)) for name, turns in by_query.items()),
-                caption,
-            )
-        )
-    path = report.write(options, "base-engine", document)
-    report.show(*tables, f"written: {path}")
+    table, measured = (
+        measured_spark(options.turns, options.rows)
+        if options.spark
+        else measured_engines(options.turns)
+    )
+    name = "base-engine-spark" if options.spark else "base-engine"
+    path = report.write(options, name, {each: turns.seconds for each, turns in measured.items()})
+    report.show(table, f"written: {path}")
     return 0
