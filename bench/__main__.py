@@ -12,6 +12,7 @@ import bench.calls.benchmark
 import bench.cascade.benchmark
 import bench.cheap.benchmark
 import bench.columns_of_columns
+import bench.content
 import bench.demo
 import bench.enabling
 import bench.engine_joins.benchmark
@@ -69,6 +70,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "cascade": bench.cascade.benchmark.main,
     "cheap": bench.cheap.benchmark.main,
     "columns": bench.columns_of_columns.main,
+    "content": bench.content.main,
     "demo": bench.demo.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,

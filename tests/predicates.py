@@ -158,4 +158,6 @@ TABLES = st.lists(
     min_size=FUNCTIONS,
     max_size=FUNCTIONS,
 )
-ROWS = st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 9))] * 2), min_size=0, max_size=40)
+ROW = st.tuples(*[st.one_of(st.none(), st.integers(0, 9))] * 2)
+
+ROWS = st.lists(ROW, min_size=0, max_size=40)

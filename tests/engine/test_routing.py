@@ -97,6 +97,18 @@ def test_the_deepest_goes_first_and_of_equals_the_one_first_seen() -> None:
     assert [done for done, _, _ in departures(core)] == [0b011, 0b010, 0b001, 0b000]
 
 
+def test_new_tuples_of_several_classes_take_turns() -> None:
+    core = routing(StaticPolicy(), quantum=5, counted=True)
+    for mark in (1, 2):
+        lane = core.lane(ENTERING._replace(mark=mark))
+        assert lane is not None
+        core.arrive(lane, 10)
+    marks = []
+    while (departure := core.depart()) is not None:
+        marks.append(departure.lane.signature.mark)
+    assert marks == [1, 2, 1, 2]
+
+
 def test_too_few_wait_for_those_behind_them() -> None:
     core = routing(StaticPolicy(), quantum=10)
     deep, entering = lane_of(core, 0b001, 4), lane_of(core, 0, 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -209,3 +210,28 @@ def test_arguments_of_another_type_are_refused(
 ) -> None:
     with pytest.raises(TypeError, match=said):
         adapt(spark.range(3), **arguments)
+
+
+def test_rows_of_several_kinds_are_told_apart_and_the_report_says_by_what(
+    spark: SparkSession,
+) -> None:
+    """Each kind has a predicate that rejects it; what Python is given tells the kind."""
+
+    def rejects(own: int) -> Callable[[int, int], bool]:
+        def predicate(kind: int, number: int) -> bool:
+            end = time.perf_counter() + 50e-6  # so that there is something to save
+            while time.perf_counter() < end:
+                pass
+            return number % 10 < (1 if kind == own else 9)
+
+        return predicate
+
+    frame = spark.range(12_000, numPartitions=1).selectExpr("id % 2 AS kind", "id div 2 AS number")
+    frame = frame.localCheckpoint()
+    for own in range(2):
+        frame = frame.where(udf(rejects(own), "boolean")("kind", "number"))
+    fast = adapt(frame)
+    assert sorted(fast.collect()) == [(n % 2, n // 2) for n in range(12_000) if n // 2 % 10 < 1]
+    [told] = eddyline.report(fast).to_dict()["blocks"][0]["run"]["told_apart"]
+    assert (told["column"], told["classes"]) == ("kind", 2)
+    assert f"{told['rows']:,} rows told apart by kind" in str(eddyline.report(fast))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.figures import PAGE, TERMINAL
 from eddyline.reports.headlines import headlines
-from eddyline.reports.records import TaskRecord
+from eddyline.reports.records import TaskRecord, ToldApartRecord
 from tests.reports.samples import broadcast, drifting, joined
 
 
@@ -26,6 +26,13 @@ def test_one_is_one() -> None:
     said = sentences(BlockReport("t", "static", None, (), one))
     assert said[0] == "1 row in, 1 out (100 %); 1 task"
     assert said[-1].endswith("; 1 decision")
+
+
+def test_a_column_by_which_rows_were_told_apart_is_named() -> None:
+    told = ToldApartRecord(column="country", classes=3, rows=1200)
+    record = TaskRecord(block="b", rows_in=2000, rows_out=1, told_apart=(told,))
+    expected = "1,200 rows told apart by country, each of 3 classes in an order of its own"
+    assert expected in sentences(BlockReport("t", "adaptive", None, (), record))
 
 
 def test_what_is_told_at_a_glance() -> None:

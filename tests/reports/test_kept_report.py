@@ -11,6 +11,7 @@ import pytest
 
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.kept_report import LARGEST, REDACTED, kept_json, kept_report
+from eddyline.reports.records import ToldApartRecord
 from eddyline.reports.routing_report import RoutingReport, reports_page
 from tests.reports.samples import SAMPLES, drifting, joined, many_orders
 
@@ -27,6 +28,21 @@ def test_it_comes_back_as_it_was(name: str) -> None:
     back = kept_report(json.loads(json.dumps(report.to_dict())))
     assert back.to_dict() == report.to_dict()
     assert str(back) == str(report)
+
+
+def test_what_rows_were_told_apart_by_comes_back_if_it_was_there() -> None:
+    (block,) = drifting().blocks
+    assert block.record is not None
+    told = (ToldApartRecord(column="country", classes=4, rows=77),)
+    report = RoutingReport((replace(block, record=replace(block.record, told_apart=told)),), ())
+    (back,) = kept(report).blocks
+    assert back.record is not None
+    assert back.record.told_apart == told
+    former = json.loads(json.dumps(report.to_dict()))
+    del former["blocks"][0]["run"]["told_apart"]
+    (before,) = kept_report(former).blocks
+    assert before.record is not None
+    assert before.record.told_apart == ()
 
 
 def test_a_large_one_loses_time_first_and_no_total() -> None:

@@ -24,6 +24,7 @@ from eddyline.reports.records import (
     OrderSlice,
     PredicateRecord,
     TaskRecord,
+    ToldApartRecord,
 )
 from tests.properties import examples
 from tests.reports.samples import START, drifting_task
@@ -88,6 +89,10 @@ def records(draw: st.DrawFn) -> TaskRecord:
         orders=tuple(draw(st.lists(slices(), max_size=12))),
         changes=tuple(draw(st.lists(changes(), max_size=5))),
         worker=draw(st.sampled_from((None, "1", "2"))),
+        told_apart=tuple(
+            ToldApartRecord(column=column, classes=draw(st.integers(2, 8)), rows=draw(counts))
+            for column in draw(st.lists(st.sampled_from("cde"), unique=True))
+        ),
     )
 
 

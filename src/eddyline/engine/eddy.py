@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -44,14 +44,43 @@ Sort: TypeAlias = "Callable[[TupleBatch], Sequence[TupleBatch]]"
 """Tells tuples of one signature apart: returns them all, under signatures with the same routes."""
 
 
+class Classes(Protocol):
+    """Watches visits, and finds classes by which tuples are worth telling apart."""
+
+    @property
+    def active(self) -> bool:
+        """Whether tuples are told apart now."""
+        ...
+
+    def visited(
+        self, taken: TupleBatch, module: int, results: Sequence[TupleBatch], seconds: float
+    ) -> bool:
+        """Note a visit; tell whether it is time for a look."""
+        ...
+
+    def look(self, costs: LearnedCosts) -> bool:
+        """Look whether other classes are better, or none; tell whether they are others now."""
+        ...
+
+    def sort(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Return tuples by class, as far as they are not yet told apart."""
+        ...
+
+    def sort_again(self, batches: Sequence[TupleBatch]) -> Sequence[TupleBatch]:
+        """Return tuples by the classes of now, whatever they were told apart by before."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Learned:
     """The policies and cost models of an eddy and of those inside it, in a fixed order.
 
-    They go on learning where they are handed to another eddy.
+    They go on learning where they are handed to another eddy. So do the classes by which the
+    first of the eddies tells tuples apart, if it does.
     """
 
     eddies: tuple[tuple[Policy, LearnedCosts], ...]
+    classes: Classes | None = None
 
 
 class Eddy:
@@ -117,6 +146,7 @@ class Eddy:
         self._agenda = agendas[0] if agendas else None
         self._running = False
         self._sort: Sort | None = None
+        self._classes: Classes | None = None
         for number, module in later.items():
             module.attend(number)
         self._routes = Routes(len(self.modules)) if routes is None else routes
@@ -185,10 +215,19 @@ class Eddy:
         self._require_whole()
         self._sort = sort
         self._routing.follow_routes()
+        self._put_again(lambda batches: [part for batch in batches for part in sort(batch)])
+
+    def watch_by(self, classes: Classes) -> None:
+        """Tell tuples apart as these classes say, which see the visits."""
+        self._classes = classes
+        self._sort = classes.sort if classes.active else None
+
+    def _put_again(self, sort: Callable[[Sequence[TupleBatch]], Sequence[TupleBatch]]) -> None:
+        """Tell apart the tuples that wait."""
         finished: list[TupleBatch] = []
-        for contents in self._routing.emptied():
-            for batch in contents:
-                self._put(batch, len(batch), finished)
+        waiting = [batch for contents in self._routing.emptied() for batch in contents]
+        for part in sort(waiting):
+            self._put_sorted(part, len(part), finished)
         if finished:
             raise AssertionError("tuples that waited for a module had none to visit")
 
@@ -203,6 +242,11 @@ class Eddy:
     def spent_in(self, module: int) -> Spent:
         """Return the same, and how much of it in the first visit."""
         return self._routing.table.spent_in(module)
+
+    @property
+    def looking_seconds(self) -> float:
+        """The time in which classes of tuples were looked for, a part of what routing took."""
+        return self._routing.looking_seconds
 
     def renew(self, clock: Clock, instrument: Instrument | None) -> None:
         """Go on with another clock and another instrument."""
@@ -300,6 +344,7 @@ class Eddy:
         """
         clock, routing, inline = self._clock, self._routing, self._inline.get
         agenda = self._agenda
+        classes = self._classes
         resolution = clock.resolution  # nothing is for nothing, whatever the clock says
         since = clock.now()
         while (departure := routing.depart()) is not None:
@@ -311,7 +356,8 @@ class Eddy:
                 continue
             started = clock.now()
             tuples_out = 0
-            for result in module.process(taken):
+            results = module.process(taken)
+            for result in results:
                 size = len(result)
                 tuples_out += size
                 if self.witness is not None:
@@ -322,12 +368,24 @@ class Eddy:
             routing.settle(lane, number, usual, tuples, tuples_out, seconds)
             routing.routing_seconds += started - since
             since = ended
+            if classes is not None and classes.visited(taken, number, results, seconds):
+                self._look(classes)
+                since += clock.now() - ended
             if routing.away and agenda is not None and (answered := agenda.poll()):
                 self._collect(answered, finished)
         routing.require_work()
 
+    def _look(self, classes: Classes) -> None:
+        """Have other classes looked for, and the tuples that wait told apart by them."""
+        started = self._clock.now()
+        if classes.look(self.costs()):
+            self._sort = classes.sort if classes.active else None
+            self._put_again(classes.sort_again)
+        self._routing.looking_seconds += self._clock.now() - started
+
     def _collect(self, answered: Sequence[int], finished: list[TupleBatch]) -> None:
         """Take what modules have answered, and let tuples that waited try again."""
+        classes, look = self._classes, False
         for number in answered:
             if number not in self._later:  # of another eddy, before, with the same agenda
                 continue
@@ -343,6 +401,11 @@ class Eddy:
                 self._routing.settle(
                     lane, number, answer.tuples, answer.tuples, tuples_out, answer.cost
                 )
+                if classes is not None and answer.taken is not None:
+                    due = classes.visited(answer.taken, number, answer.results, answer.cost)
+                    look = look or due
+        if look and classes is not None:
+            self._look(classes)
         self._routing.retry()
 
     def _guessed(self, visit_cost: float) -> CostModel:

@@ -289,17 +289,17 @@ class JoinRoutes(Routes):
         if module < self.first_stem or module >= self.first_lookup:
             return signature.after(module)
         mask = 1 << (module - self.first_stem)
-        spanned, built, done, _, preference = signature
+        spanned, built, done, _, mark = signature
         done &= (1 << self.first_stem) - 1  # a lookup's bit is of this probe only
         if spanned & mask:
-            return Signature(spanned, mask, done, 0, preference)
+            return Signature(spanned, mask, done, 0, mark)
         # What a probe's index has checked needs no visit of its own.
         for predicate in self.checked_by_probe(spanned, module - self.first_stem):
             done |= 1 << predicate
         for predicate in range(self.first_stem):
             if self._early >> predicate & 1 and self._masks[predicate] == mask:
                 done |= 1 << predicate
-        return Signature(spanned | mask, built | mask, done, 0, preference)
+        return Signature(spanned | mask, built | mask, done, 0, mark)
 
     def checked_by_probe(self, spanned: int, relation: int) -> tuple[int, ...]:
         """Return the range predicates that a probe's ordered index checks."""

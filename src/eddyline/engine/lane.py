@@ -32,7 +32,8 @@ class Lane(Generic[Contents]):
     until something has changed. ``limits`` are its candidates as a mask, UNLIMITED where one
     always has room. ``precedence`` is greater the further on the tuples are, and of equals for
     the lane that was made first; it is greatest for those that go ``ahead`` of all others, any
-    number of which is worth a visit. ``following`` may hold the lanes of tuples that come back,
+    number of which is worth a visit. New tuples of several classes go ``in_turn``, so that what is
+    seen at a time is of all of them. ``following`` may hold the lanes of tuples that come back,
     by module.
     """
 
@@ -46,6 +47,7 @@ class Lane(Generic[Contents]):
         "enough",
         "following",
         "held",
+        "in_turn",
         "limits",
         "precedence",
         "signature",
@@ -71,6 +73,7 @@ class Lane(Generic[Contents]):
         self.candidates = routes.candidates(self.signature)
         self.builds = bool(self.candidates) and routes.is_build(self.signature, self.candidates[0])
         self._with_room.clear()
+        self.in_turn = bool(self.signature.mark) and not self.signature.done and not routes.joins
         ahead = routes.is_ahead(self.signature)
         if ahead != self.ahead:
             self.precedence += AHEAD if ahead else -AHEAD

@@ -50,11 +50,11 @@ class Preference:
 
     def weight_of(self, signature: Signature) -> float:
         """Return the weight of tuples; 1 for those that are not known to satisfy the predicate."""
-        return self.weight if signature.preference == self._preferred else 1.0
+        return self.weight if signature.mark == self._preferred else 1.0
 
     def has_marked(self, signature: Signature) -> bool:
         """Tell whether tuples bear one of its marks."""
-        return signature.preference in (self._other, self._preferred)
+        return signature.mark in (self._other, self._preferred)
 
     def marked(
         self, batch: TupleBatch, graph: JoinGraph, components: ComponentStores
@@ -63,11 +63,11 @@ class Preference:
         signature = batch.signature
         predicate = over(graph, self.predicate, signature.spanned)
         if predicate is None:
-            return [batch.under(signature._replace(preference=0))]
+            return [batch.under(signature._replace(mark=0))]
         preferred, _ = decide(terms_of(predicate), components.scope(batch))
         marks = ((preferred, self._preferred), (~preferred, self._other))
         return [
-            batch.keep(chosen, signature._replace(preference=mark))
+            batch.keep(chosen, signature._replace(mark=mark))
             for chosen, mark in marks
             if np.any(chosen)
         ]
@@ -80,7 +80,7 @@ def sorting(
 
     def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
         if preference is None:
-            return [batch.under(batch.signature._replace(preference=0))]
+            return [batch.under(batch.signature._replace(mark=0))]
         if preference.has_marked(batch.signature):
             return [batch]
         return preference.marked(batch, graph, components)

@@ -93,12 +93,13 @@ class Routes:
         """Tell whether tuples go to a module to be stored there; it is then the only candidate."""
         return False
 
-    def operation(self, signature: Signature, module: int) -> Hashable:  # noqa: ARG002 - where a module does one thing
+    def operation(self, signature: Signature, module: int) -> Hashable:
         """Return what a module does to tuples of a signature, if it can do several things.
 
-        What is known of one of them says nothing of what another returns.
+        What is known of one of them says nothing of what another returns. Tuples of another class
+        are another thing to do.
         """
-        return module
+        return (signature.mark, module) if signature.mark else module
 
     def only_computes(self, module: int) -> bool:  # noqa: ARG002 - where modules call functions
         """Tell whether a module calls nothing of a user's: a thousand tuples cost it little."""

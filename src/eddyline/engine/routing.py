@@ -15,7 +15,7 @@ from typing import Final, Generic, NamedTuple, Protocol
 import numpy as np
 
 from eddyline.engine.cost_model import CostModel
-from eddyline.engine.lane import Contents, Lane
+from eddyline.engine.lane import NUMBERS, Contents, Lane
 from eddyline.engine.modules.module import BoundedQueue
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import Quantum
@@ -125,6 +125,7 @@ class Routing(Generic[Contents]):
         self.work_seconds = 0.0
         self.routing_seconds = 0.0
         self.waiting_seconds = 0.0
+        self.looking_seconds = 0.0  # for classes of tuples: no visit's cost
         self.away = 0  # tuples that are with modules
         self.table = StatisticsTable()
         self._routes = routes
@@ -201,7 +202,7 @@ class Routing(Generic[Contents]):
             self.table.snapshot(),
             self.visits,
             self.work_seconds,
-            self.routing_seconds,
+            self.routing_seconds + self.looking_seconds,
             self.waiting_seconds,
         )
 
@@ -387,6 +388,9 @@ class Routing(Generic[Contents]):
                 self._full |= 1 << module
             self._room[module] = free - tuples
         lane.tuples -= tuples
+        if lane.in_turn:  # as if it was made last
+            lane.precedence = (lane.depth << NUMBERS) - self._made
+            self._made += 1
         if not lane.tuples:
             del self._waiting[lane]
         self.away += tuples

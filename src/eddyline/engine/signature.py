@@ -17,8 +17,10 @@ class Signature(NamedTuple):
     ``built`` and ``probed`` are for joins by SteMs (Raman, Deshpande and Hellerstein,
     2003): ``built`` says which components are rows of a SteM, and not only of the input
     that they came in by; ``probed`` marks a prior prober by its probe completion table.
-    ``preference`` is a mark of :mod:`eddyline.engine.preference`: tuples that a user wants
-    sooner than others wait apart from them, and no policy need see a row.
+    ``mark`` tells tuples apart that visit the same modules, by their values, so that no policy need
+    see a row: in a join those that a user wants sooner than others
+    (:mod:`eddyline.engine.preference`), in a filter those of a class
+    (:mod:`eddyline.engine.filter.content_classes`).
 
     All fields but the last are sets of small numbers as bit masks. A named tuple, because
     signatures are keys: its hash takes 0.1 microseconds, a dataclass's 0.6.
@@ -28,12 +30,12 @@ class Signature(NamedTuple):
     built: int = 0  # of these, the relations whose component is built into its SteM
     done: int = 0  # selections that have handled the tuple
     probed: int = 0  # the probe completion table of a prior prober
-    preference: int = 0  # what a user's preference says of the tuple, 0 where nothing was asked
+    mark: int = 0  # what was found in the tuple's values, 0 where nothing was looked for
 
     def after(self, module: int) -> Signature:
         """Return the signature of tuples that ``module`` has handled."""
         done = self.done | (1 << module)
-        return Signature(self.spanned, self.built, done, self.probed, self.preference)
+        return Signature(self.spanned, self.built, done, self.probed, self.mark)
 
     @property
     def depth(self) -> int:

@@ -99,6 +99,7 @@ def _run(record: TaskRecord) -> dict[str, Any]:
         "explored": record.explored,
         "policy_failures": record.policy_failures,
         "policy_error": record.policy_error,
+        "told_apart": [asdict(rows) for rows in record.told_apart],
         "calls": record.calls,
         "calls_possible": record.calls_possible,
         "calls_avoided": record.calls_avoided,

@@ -32,6 +32,7 @@ def headlines(block: BlockReport, record: TaskRecord) -> Iterator[Headline]:
     """Yield what a block did in all, the most important first."""
     yield _rows(record)
     yield from _calls(record)
+    yield from _told_apart(record)
     yield _time(record)
     yield from _parts_of_time(record)
     if record.policy_failures:
@@ -80,6 +81,15 @@ def _calls(record: TaskRecord) -> Iterator[Headline]:
                 Tile("Calls avoided", share, f"{compact(record.calls_avoided)} of {possible}"),
                 Tile("Time spared", Seconds(record.seconds_spared, about=True), "at measured cost"),
             ),
+        )
+
+
+def _told_apart(record: TaskRecord) -> Iterator[Headline]:
+    """Yield by which columns rows were told apart."""
+    for of in record.told_apart:
+        rows, classes = brief_count(of.rows, "row"), counted(of.classes, "class", "classes")
+        yield Headline(
+            f"{rows} told apart by {one_line(of.column)}, each of {classes} in an order of its own"
         )
 
 

@@ -22,6 +22,7 @@ from eddyline.reports.records import (
     PredicateRecord,
     SteMRecord,
     TaskRecord,
+    ToldApartRecord,
 )
 from eddyline.reports.routing_report import RoutingReport
 
@@ -226,6 +227,7 @@ def _record(run: Mapping[str, Any]) -> TaskRecord:
         answer_seconds=run.get("answer_seconds", 0.0),  # of which earlier versions knew nothing
         policy_failures=run.get("policy_failures", 0),  # likewise
         policy_error=run.get("policy_error", ""),
+        told_apart=tuple(ToldApartRecord(**rows) for rows in run.get("told_apart", ())),  # likewise
         predicates=tuple(map(_predicate, run["predicates"])),
         functions=tuple(
             FunctionRecord(**_without(function, "avoided", "seconds_spared"))

@@ -26,6 +26,7 @@ from eddyline.reports.records import (
     PredicateRecord,
     SteMRecord,
     TaskRecord,
+    ToldApartRecord,
 )
 
 # A picture of a run is some 600 pixels wide: 200 slices, 3 pixels each, lose nothing to the eye.
@@ -79,6 +80,7 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             explored=left.explored + right.explored,
             policy_failures=left.policy_failures + right.policy_failures,
             policy_error=min(filter(None, (left.policy_error, right.policy_error)), default=""),
+            told_apart=_merged_told_apart(left.told_apart + right.told_apart),
         )
     )
 
@@ -187,6 +189,18 @@ def _merged_functions(
         )
         for one, two in zip(left, right, strict=True)
     )
+
+
+def _merged_told_apart(records: tuple[ToldApartRecord, ...]) -> tuple[ToldApartRecord, ...]:
+    by_column: dict[str, ToldApartRecord] = {}
+    for record in records:
+        before = by_column.get(record.column, record)
+        by_column[record.column] = replace(
+            record,
+            classes=max(before.classes, record.classes),
+            rows=record.rows + (0 if before is record else before.rows),
+        )
+    return tuple(by_column[column] for column in sorted(by_column))
 
 
 def _on_grid(slices: tuple[OrderSlice, ...], width: float) -> tuple[tuple[OrderSlice, ...], float]:

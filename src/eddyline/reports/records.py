@@ -145,6 +145,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldApartRecord:
+    """Rows that were told apart by what is in a column, each class to be routed its own way.
+
+    ``classes`` are the most there were at a time; ``column`` is named as the user knows it.
+    """
+
+    column: str
+    classes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SteMRecord:
     """What one State Module did, in all tasks together.
 
@@ -225,6 +237,7 @@ class TaskRecord:
     ``explored`` tuples were sent another way than was planned for them, to learn of it.
     In ``policy_failures`` tasks the policy failed and the written order went on, after
     ``policy_error``, or one of several, with its place.
+    ``told_apart`` are the rows whose way depended on what is in a column, by column.
     ``worker`` names the process that ran the task, None where there were several.
     ``action`` is the number that Spark gave to the action the task belongs to, the greatest one
     after merging, -1 where it has none.
@@ -256,6 +269,7 @@ class TaskRecord:
     explored: int = 0
     policy_failures: int = 0
     policy_error: str = ""
+    told_apart: tuple[ToldApartRecord, ...] = ()
 
     @property
     def other_seconds(self) -> float:

@@ -115,6 +115,8 @@ class RoutingReport:
           ``explored``: sent another way than was planned for them, to learn of it;
         - ``policy_failures``, the tasks in which the policy failed and the written order took its
           place, and ``policy_error``, an error that it failed with, empty where there was none;
+        - ``told_apart``: for each ``column`` by whose values rows were told apart, to be routed
+          each class its own way, the most ``classes`` at a time, and how many ``rows``;
         - ``seconds`` in the block, split into ``work_seconds``, ``routing_seconds``,
           ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core),
           ``answer_seconds`` (waiting for answers beyond what these cost) and ``other_seconds``;

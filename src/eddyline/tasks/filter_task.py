@@ -44,6 +44,7 @@ from eddyline.reports.records import (
     OrderSlice,
     PredicateRecord,
     TaskRecord,
+    ToldApartRecord,
 )
 from eddyline.tasks.block_task import BlockTask, with_policies
 from eddyline.tasks.live_news import live_news
@@ -286,8 +287,21 @@ class FilterTask(BlockTask):
             predicates=_predicates(statistics),
             functions=self._functions(statistics),
             changes=tuple(self._changes_noticed),
+            told_apart=self._told_apart(),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
+
+    def _told_apart(self) -> tuple[ToldApartRecord, ...]:
+        """Return the columns by which rows were told apart, by their names."""
+        names = self._block.argument_names
+        return tuple(
+            ToldApartRecord(
+                column=names[told.column] if names else f"argument {told.column + 1}",
+                classes=told.classes,
+                rows=told.rows,
+            )
+            for told in self._eddy.told_apart
+        )
 
     def _functions(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
         """Return the calls made, and how many Spark makes behind its own filters.
@@ -353,7 +367,7 @@ class Orders:
         seconds: float,  # noqa: ARG002 - likewise
     ) -> None:
         """Count the tuples of a visit, if they begin with it."""
-        if self.policy is not None and signature == ENTERING:
+        if self.policy is not None and not signature.done:
             order = self.policy.order(signature)
             if order[0] != module:  # exploration: this module first, then as planned
                 order = (module, *(other for other in order if other != module))

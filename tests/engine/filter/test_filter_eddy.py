@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eddyline.engine.filter import content_classes
+from eddyline.engine.filter.class_counts import Counts, Floats, Places
+from eddyline.engine.filter.class_orders import Rates, Split
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.prior import Prior
@@ -32,6 +36,7 @@ from tests.predicates import (
     INT,
     PRIORS,
     RAISE,
+    ROW,
     ROWS,
     TABLES,
     TRUE,
@@ -276,6 +281,64 @@ def test_same_rows_or_same_error_as_evaluating_everything(
     assert result.kept == [row for row in passing if row < whole]
     for position, column in enumerate(result.outputs):
         assert column == [values[row][position] for row in result.kept]
+
+
+class AnyClasses:
+    """Has rows told apart in any way, at every look in another one."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = np.random.default_rng(seed)
+
+    def split(self, older: Counts, newer: Counts) -> Split:
+        assert older.rows
+        return Split(2, self._saving(99.0), 1e9, newer.rows)
+
+    def groups(self, counts: Counts) -> Places:
+        groups = self._draw.integers(0, self._draw.integers(1, 5), len(counts.entered))
+        return np.unique(groups, return_inverse=True)[1]
+
+    def as_it_is(self, older: Counts, newer: Counts, shares: Floats) -> Split:
+        assert len(older.entered) == len(shares)
+        return Split(len(shares), self._saving(50.0), 1e9, newer.rows)
+
+    def rates(self, counts: Counts) -> Rates:
+        return Rates(counts.selectivities(), np.ones(counts.asked.shape))
+
+    def _saving(self, most: float) -> float:
+        return float(self._draw.choice([-most, most]))
+
+
+@examples(150)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    rows=st.lists(ROW, min_size=20, max_size=80),
+    quantum=QUANTA,
+    seed=st.integers(0, 5),
+    batch=st.integers(1, 50),
+)
+def test_same_rows_or_same_error_in_whatever_classes(
+    predicate: Expression,
+    tables: list[list[object]],
+    rows: list[tuple[int | None, int | None]],
+    quantum: Quantum,
+    seed: int,
+    batch: int,
+) -> None:
+    any_classes = AnyClasses(seed)
+    with patch.multiple(
+        content_classes,
+        ClassOrders=lambda *_: any_classes,
+        FIRST_ROWS=1,
+        MOST_ROWS=4,
+        A_LOOK=1e-12,
+        A_ROW=1e-12,
+    ):
+        result = run(predicate, tables, [False] * FUNCTIONS, rows, "adaptive", quantum, 0, batch)
+    outcomes = [accepted(predicate, row, tables, wanted=True) for row in rows]
+    whole = outcomes.index(ERROR) // batch * batch if ERROR in outcomes else len(rows)
+    assert (result.error is not None) == (ERROR in outcomes)
+    assert result.kept == [row for row in range(whole) if outcomes[row] == TRUE]
 
 
 @examples(300)

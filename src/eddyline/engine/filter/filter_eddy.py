@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -13,10 +13,11 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
+from eddyline.engine.filter.content_classes import MOST_MODULES, ContentClasses, ToldApart
 from eddyline.engine.filter.later_terms import LaterTerms
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
-from eddyline.engine.policies.policy import Policy
+from eddyline.engine.policies.policy import Policy, RoutesByContent
 from eddyline.engine.prior import Prior, by_number
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation, require_functions, require_lengths
@@ -163,6 +164,7 @@ class FilterEddy:
             self._modules, instrument, plan.precedence(), by_number(priors)
         )
         self._build.require_all_known()
+        self._classes = self._classes_of(plan, learned, clock)
         self._called_for_outputs = self._calls_in(plan.outputs, len(terms))
         self._called_again: dict[int, CallsInRounds | None] = {}  # by term, where it was needed
         self._rows_in = 0
@@ -176,7 +178,12 @@ class FilterEddy:
 
     def learned(self) -> Learned:
         """Return what this eddy and those inside it know, for the next one to start with."""
-        return self._build.learned()
+        return replace(self._build.learned(), classes=self._classes)
+
+    @property
+    def told_apart(self) -> tuple[ToldApart, ...]:
+        """The columns by whose values rows were told apart, with the number of these rows."""
+        return () if self._classes is None else self._classes.told_apart
 
     def filter(self, columns: Sequence[pa.Array], rows: int) -> Filtered:
         """Return which of ``rows`` rows pass, and the outputs for them.
@@ -194,7 +201,7 @@ class FilterEddy:
             self._rows_out += rows
             outputs = self._values(numbers, failed)
             return Filtered(np.arange(rows), outputs, _from(start, failed))
-        finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))
+        finished = self._routed(columns, numbers)
         parts = [as_array(part) for batch in finished if (part := batch.rows[0]) is not None]
         alive: Rows = np.sort(np.concatenate(parts)) if parts else numbers[:0]
         if len(alive) == rows:
@@ -218,6 +225,33 @@ class FilterEddy:
             self._eddy.statistics(),
             tuple(self._errors_dropped),
         )
+
+    def _routed(self, columns: Sequence[pa.Array], numbers: range) -> list[TupleBatch]:
+        """Return the rows that no conjunct has rejected."""
+        entering = TupleBatch(ENTERING, (numbers,))
+        if self._classes is None:
+            return self._eddy.run(entering)
+        self._classes.begin(columns, numbers)
+        try:
+            return self._eddy.run(entering)
+        finally:
+            self._classes.end(self._eddy.costs())
+
+    def _classes_of(
+        self, plan: FilterPlan, learned: Learned | None, clock: Clock
+    ) -> ContentClasses | None:
+        """Return what tells rows apart by their values, where the policy asks for it."""
+        policy, modules = self._eddy.policy, len(self._modules)
+        if not isinstance(policy, RoutesByContent) or not policy.by_content:
+            return None
+        if not 1 < modules <= MOST_MODULES:
+            return None
+        known = None if learned is None else learned.classes
+        if not isinstance(known, ContentClasses):
+            known = ContentClasses(modules, plan.precedence())
+        known.attach(policy, clock)
+        self._eddy.watch_by(known)
+        return known
 
     def _settle(self, alive: Rows) -> tuple[Rows, dict[int, Exception]]:
         """Raise what counts among the held errors, or return it; first the rows that pass."""

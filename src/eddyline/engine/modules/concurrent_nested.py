@@ -128,8 +128,9 @@ class ConcurrentNested:
         answers = []
         for signature, parts in by_signature.items():
             rows = np.sort(np.concatenate([as_array(part) for part in parts]))
-            results = self._nested.settled(TupleBatch(signature, (rows,)), finished)
-            answers.append(Answer(signature, len(rows), results, spent * len(rows) / total))
+            taken = TupleBatch(signature, (rows,))
+            results = self._nested.settled(taken, finished)
+            answers.append(Answer(signature, len(rows), results, spent * len(rows) / total, taken))
         self._nested.forget_errors()
         return answers
 

@@ -100,7 +100,7 @@ class ConcurrentSelection:
                 if verdicts is None
                 else self._selection.decided(batch, verdicts)
             )
-            answers.append(Answer(signature, len(rows), results, cost))
+            answers.append(Answer(signature, len(rows), results, cost, batch))
         return answers
 
 

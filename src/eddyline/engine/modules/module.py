@@ -49,13 +49,15 @@ class Answer:
     """What became of ``tuples`` tuples of one signature; ``cost`` is what they took in all.
 
     The cost is in the clock's unit and for the module as a whole: of a call that takes 2
-    milliseconds beside fifteen others it is an eighth of a millisecond.
+    milliseconds beside fifteen others it is an eighth of a millisecond. ``taken`` are the tuples
+    themselves, where the module still knows them.
     """
 
     signature: Signature
     tuples: int
     results: Sequence[TupleBatch]
     cost: float
+    taken: TupleBatch | None = None
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ to look and where tuples go together, is one decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -213,13 +213,17 @@ class AdaptivePolicy:
     new_knowledge: type[Knowledge] = Knowledge
     """What is learned from visits; something simpler can be put in its place."""
 
-    def __init__(self, exploration: float = EXPLORATION_SHARE) -> None:
+    def __init__(self, exploration: float = EXPLORATION_SHARE, *, by_content: bool = True) -> None:
         """``exploration`` is the share of the cost that looks at other orders take; 0 for none.
 
+        With ``by_content`` it wants tuples to be told apart by their values where that pays.
         ValueError for what is no share, from 0 to 1.
         """
         if not 0.0 <= exploration <= 1.0:
             raise ValueError(f"exploration is a share from 0 to 1, not {exploration}")
+        self.by_content = by_content
+        self.shifts = 0  # changes of selectivities noticed so far
+        self._classes = 1
         self._doubt_share = exploration * (1.0 - STALE_PART)
         self._stale_share = exploration * STALE_PART
         self._overhead: Callable[[int], float] = no_overhead
@@ -293,6 +297,12 @@ class AdaptivePolicy:
         known = sum(1 << module for module in priors)
         self._unlooked &= ~known
         self._knowledge.believe(priors)
+        self._plan.renew()
+
+    def tell_apart(self, classes: Sequence[Mapping[int, Prior]]) -> None:
+        """Begin anew with tuples told apart, each class by what was seen of its tuples before."""
+        self._classes = max(len(classes), 1)
+        self._knowledge.tell_apart(classes)
         self._plan.renew()
 
     def route(
@@ -388,6 +398,7 @@ class AdaptivePolicy:
             )
             if shift.quantity is ChangedQuantity.SELECTIVITY:
                 self._doubted_at = self._decided
+                self.shifts += 1
             self._visits = self._replan_at = 0
         if self._knowledge.overrules(module, tuples_in, learned):
             self._unlooked |= sum(1 << number for number in self._numbers if not self._sent[number])
@@ -396,7 +407,8 @@ class AdaptivePolicy:
         self._work += cost
         if self._visits >= self._replan_at and self._work >= self._worth_a_plan(module):
             # Between changes the estimates only get firmer, so plans may get rarer.
-            self._replan_at = self._visits + min(1 + self._visits // 4, MOST_VISITS_A_PLAN)
+            most = self._classes * MOST_VISITS_A_PLAN
+            self._replan_at = self._visits + min(1 + self._visits // 4, most)
             self._work = 0.0
             self._plan.renew()
 

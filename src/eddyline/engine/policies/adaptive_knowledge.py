@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from eddyline.engine.policies.adaptive_window import (
 from eddyline.engine.policies.policy import no_overhead
 from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes
-from eddyline.engine.signature import Signature
+from eddyline.engine.signature import ENTERING, Signature
 
 BORROWED = 32.0
 """Weight, in tuples, of a module's record under other signatures beside that under this one.
@@ -42,6 +42,12 @@ Eight predicates of 500 microseconds that exchange their selectivities half-way 
 1.18 times the best orders with 1 tuple, 1.12 with a quarter; without any the
 modules would all look alike.
 """
+
+OF_A_CLASS = 64.0
+"""Weight, in tuples, of what was seen of a class's tuples before they were told apart."""
+
+OF_A_CLASS_VISITS = 4.0
+"""The same for how far a cost is in doubt, in visits."""
 
 BELIEVED = 1024.0
 """Weight, in tuples, of a selectivity that is known beforehand, beside what is seen of it."""
@@ -167,6 +173,7 @@ class Knowledge:
         self._priors: dict[int, Prior] = {}  # by module, as long as they are believed
         self._believed: dict[int, Bucket] = {}  # what they count as
         self._disagreed: dict[int, float] = {}  # by the cost of the last visits in a row
+        self._seen_before: dict[Hashable, Sum] = {}  # of a class, by operation
         self._make_room()
 
     def believe(self, priors: Mapping[int, Prior]) -> None:
@@ -189,6 +196,31 @@ class Knowledge:
                     BELIEVED_VISITS * log_cost,
                     BELIEVED_VISITS * log_cost * log_cost,
                 )
+
+    def tell_apart(self, classes: Sequence[Mapping[int, Prior]]) -> None:
+        """Forget the classes of before, and begin with what was seen of the tuples of others."""
+        self._void = True
+        self.signatures = {s: known for s, known in self.signatures.items() if not s.mark}
+        self._seen_before = {}
+        for number, priors in enumerate(classes):
+            entering = ENTERING._replace(mark=number + 1)
+            for module, prior in priors.items():
+                tuples = min(prior.tuples, OF_A_CLASS)
+                cost = max(prior.cost, CHEAPEST)
+                visits = min(OF_A_CLASS_VISITS, tuples)
+                log_cost = math.log(cost)
+                seen = Bucket(
+                    0,
+                    visits,
+                    tuples,
+                    tuples * prior.selectivity,
+                    visits,
+                    tuples,
+                    tuples * cost,
+                    visits * log_cost,
+                    visits * log_cost * log_cost,
+                )
+                self._seen_before[self.routes.operation(entering, module)] = Sum(module, seen)
 
     def believes(self, module: int) -> bool:
         """Tell whether something was known of a module beforehand that still stands."""
@@ -339,6 +371,8 @@ class Knowledge:
         self._shared = {
             operation: self._weighed(total, typical) for operation, total in self._sums.items()
         }
+        for operation, before in self._seen_before.items():
+            self._shared[operation] = self._of_class(before, self._sums.get(operation), typical)
 
     def _add_up(self) -> None:
         """Add the records up again if something in the sums is no longer believed."""
@@ -384,6 +418,14 @@ class Knowledge:
             bucket.tuples > 0.0,
         )
 
+    def _of_class(self, before: Sum, since: Sum | None, typical: Bucket) -> SharedKnowledge:
+        """Return what is known of a class: what was seen before it was told apart, and since."""
+        total = Sum(before.module)
+        total.add(before.bucket, 0.0)
+        if since is not None:
+            total.add(since.bucket, since.noise)
+        return self._weighed(total, typical)
+
     def forget(self, signature: Signature, module: int, found: DetectedShift) -> None:
         """Drop what other signatures know of a module from before it changed.
 
@@ -392,6 +434,8 @@ class Knowledge:
         is seen from now on. A change of cost may be a hiccup of the machine.
         """
         self._void = True
+        if found.quantity is ChangedQuantity.SELECTIVITY:
+            self._seen_before.clear()
         for other, known in self.signatures.items():
             known.standing = 0.0
             for number, cell in known.cells.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -111,6 +111,29 @@ class TakesPriors(Protocol):
 
         What is learned from then on overrules it. Other modules than those of the routes are
         left out.
+        """
+        ...
+
+
+@runtime_checkable
+class RoutesByContent(Policy, Protocol):
+    """A policy that knows classes of tuples, told apart by their values, by their marks."""
+
+    @property
+    def by_content(self) -> bool:
+        """Whether it wants tuples to be told apart at all."""
+        ...
+
+    @property
+    def shifts(self) -> int:
+        """How many changes of selectivities it has noticed."""
+        ...
+
+    def tell_apart(self, classes: Sequence[Mapping[int, Prior]]) -> None:
+        """Forget the classes of before; tuples are of these now, with marks from 1 on.
+
+        Each is given what is known beforehand of its tuples at the modules, by number. Without
+        any, tuples are not told apart any longer.
         """
         ...
 
