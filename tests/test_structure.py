@@ -90,3 +90,7 @@ def test_public_names_are_known_to_type_checkers() -> None:
         for alias in node.names
     }
     assert told == eddyline._ON_FIRST_USE
+    modules = {
+        alias.name for node in checked.body if isinstance(node, ast.Import) for alias in node.names
+    }
+    assert modules == {f"eddyline.{name}" for name in eddyline._MODULES}

@@ -12,6 +12,8 @@ from eddyline.forgetful_mark import forgetful
 from eddyline.stateless_mark import stateless
 
 if TYPE_CHECKING:
+    import eddyline.policies
+    import eddyline.testing  # noqa: F401 - both are attributes of this package
     from eddyline.asking.http_lookup import HttpLookup
     from eddyline.asking.lookup_source import LookupMethod
     from eddyline.asking.python_lookup import PythonLookup
