@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eddyline.engine.filter.class_costs import VisitCosts
-from eddyline.engine.filter.class_counts import Counts
+from eddyline.engine.filter.class_costs import BucketCosts
+from eddyline.engine.filter.class_counts import BucketCounts
 from eddyline.engine.filter.class_orders import MOST_CLASSES, ClassOrders
 
 
-def counts(passes: list[list[float]], rows: float = 1000.0) -> Counts:
+def counts(passes: list[list[float]], rows: float = 1000.0) -> BucketCounts:
     """Return counts of so many rows in each bucket, all asked everywhere."""
     shares = np.array(passes)
     buckets, modules = shares.shape
-    return Counts(
+    return BucketCounts(
         np.full(buckets, rows),
         np.full((buckets, modules), rows),
         shares * rows,
-        VisitCosts.none(buckets, modules),
+        BucketCosts.none(buckets, modules),
     )
 
 
@@ -55,7 +55,7 @@ def test_a_look_at_few_rows_is_in_doubt() -> None:
     few, many = (orders().split(counts(ALIKE, n), counts(ALIKE, n)).doubt for n in (50.0, 5000.0))
     assert few == pytest.approx(0.1)
     assert many == pytest.approx(0.01)
-    assert orders().split(counts(ALIKE), Counts.none(2, 2)).doubt == 1.0
+    assert orders().split(counts(ALIKE), BucketCounts.none(2, 2)).doubt == 1.0
 
 
 def test_there_are_no_more_than_a_few_classes() -> None:
@@ -76,11 +76,11 @@ def test_the_cost_of_a_bucket_is_told_from_visits_of_all() -> None:
     draw = np.random.default_rng(0)
     tuples = draw.multinomial(20, [0.5, 0.5], 400).astype(float)
     costs = tuples @ [0.5, 1.5] / 20
-    visits = VisitCosts.none(2, 1)
+    visits = BucketCosts.none(2, 1)
     assert visits.by_bucket().tolist() == [[1.0], [1.0]]
     visits.learn(0, tuples, costs)
     assert visits.by_bucket()[:, 0] == pytest.approx([0.5, 1.5], abs=0.2)
-    noisy = VisitCosts.none(2, 1)
+    noisy = BucketCosts.none(2, 1)
     noisy.learn(0, tuples[:5], draw.choice([0.1, 5.0], 5))
     assert noisy.by_bucket()[:, 0] == pytest.approx([1.0, 1.0], abs=0.5)
 

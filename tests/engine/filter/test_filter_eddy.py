@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.filter import content_classes
-from eddyline.engine.filter.class_counts import Counts, Floats, Places
+from eddyline.engine.filter.class_counts import BucketCounts, Floats, Places
 from eddyline.engine.filter.class_orders import Rates, Split
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
@@ -289,19 +289,19 @@ class AnyClasses:
     def __init__(self, seed: int) -> None:
         self._draw = np.random.default_rng(seed)
 
-    def split(self, older: Counts, newer: Counts) -> Split:
+    def split(self, older: BucketCounts, newer: BucketCounts) -> Split:
         assert older.rows
         return Split(2, self._saving(99.0), 1e9, newer.rows)
 
-    def groups(self, counts: Counts) -> Places:
+    def groups(self, counts: BucketCounts) -> Places:
         groups = self._draw.integers(0, self._draw.integers(1, 5), len(counts.entered))
         return np.unique(groups, return_inverse=True)[1]
 
-    def as_it_is(self, older: Counts, newer: Counts, shares: Floats) -> Split:
+    def as_it_is(self, older: BucketCounts, newer: BucketCounts, shares: Floats) -> Split:
         assert len(older.entered) == len(shares)
         return Split(len(shares), self._saving(50.0), 1e9, newer.rows)
 
-    def rates(self, counts: Counts) -> Rates:
+    def rates(self, counts: BucketCounts) -> Rates:
         return Rates(counts.selectivities(), np.ones(counts.asked.shape))
 
     def _saving(self, most: float) -> float:
@@ -433,7 +433,7 @@ def test_every_policy_and_seed_surfaces_the_same_error(
 
 
 class CountingFunction(TableFunction):
-    """Counts the calls on each row by a row number that stands in the argument."""
+    """BucketCounts the calls on each row by a row number that stands in the argument."""
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         self.calls.update((number,) for number in columns[0].to_pylist())

@@ -19,7 +19,7 @@ UNEXPLAINED: Final = 0.05
 
 
 @dataclass(slots=True)
-class VisitCosts:
+class BucketCosts:
     """Sums over visits, of which linear regression makes the cost of a tuple by bucket.
 
     A visit is an equation: the shares of its tuples by bucket times what one of each costs is what
@@ -34,7 +34,7 @@ class VisitCosts:
     squares: npt.NDArray[np.float64]
 
     @classmethod
-    def none(cls, buckets: int, modules: int) -> VisitCosts:
+    def none(cls, buckets: int, modules: int) -> BucketCosts:
         """Return the sums of no visits."""
         return cls(
             np.zeros((modules, buckets, buckets)),
@@ -60,7 +60,7 @@ class VisitCosts:
         self.visits[module] += len(costs)
         self.squares[module] += more @ more
 
-    def add(self, other: VisitCosts) -> None:
+    def add(self, other: BucketCosts) -> None:
         """Add other visits."""
         self.shares += other.shares
         self.costs += other.costs
@@ -74,11 +74,11 @@ class VisitCosts:
         self.visits *= part
         self.squares *= part
 
-    def together(self, groups: npt.NDArray[np.intp], size: int) -> VisitCosts:
+    def together(self, groups: npt.NDArray[np.intp], size: int) -> BucketCosts:
         """Return the sums by groups of buckets; ``groups`` has the group of each bucket."""
         belongs = np.zeros((len(groups), size))
         belongs[np.arange(len(groups)), groups] = 1.0
-        return VisitCosts(
+        return BucketCosts(
             belongs.T @ self.shares @ belongs,
             self.costs @ belongs,
             self.visits.copy(),

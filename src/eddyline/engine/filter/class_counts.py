@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.eddy import LearnedCosts
-from eddyline.engine.filter.class_costs import VisitCosts
+from eddyline.engine.filter.class_costs import BucketCosts
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -26,7 +26,7 @@ LEAST_OF_A_VISIT: Final = 0.1
 
 
 @dataclass(slots=True)
-class Counts:
+class BucketCounts:
     """What rows did by bucket: so many ``entered``, were ``asked`` by modules, and ``passed`` them.
 
     The shapes are (buckets,) and twice (buckets, modules). ``costs`` is what their visits took.
@@ -35,20 +35,20 @@ class Counts:
     entered: Floats
     asked: Floats
     passed: Floats
-    costs: VisitCosts
+    costs: BucketCosts
 
     @classmethod
-    def none(cls, buckets: int, modules: int) -> Counts:
+    def none(cls, buckets: int, modules: int) -> BucketCounts:
         """Return counts of no rows."""
         asked, passed = np.zeros((2, buckets, modules))
-        return cls(np.zeros(buckets), asked, passed, VisitCosts.none(buckets, modules))
+        return cls(np.zeros(buckets), asked, passed, BucketCosts.none(buckets, modules))
 
     @property
     def rows(self) -> float:
         """Rows that have entered."""
         return float(self.entered.sum())
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: BucketCounts) -> None:
         """Add the counts of other rows."""
         self.entered += other.entered
         self.asked += other.asked
@@ -62,16 +62,16 @@ class Counts:
         self.passed *= part
         self.costs.fade(part)
 
-    def together(self, groups: npt.NDArray[np.intp], size: int) -> Counts:
+    def together(self, groups: npt.NDArray[np.intp], size: int) -> BucketCounts:
         """Return the counts of groups of buckets; ``groups`` has the group of each bucket."""
-        joined = Counts.none(size, self.asked.shape[1])
+        joined = BucketCounts.none(size, self.asked.shape[1])
         np.add.at(joined.entered, groups, self.entered)
         np.add.at(joined.asked, groups, self.asked)
         np.add.at(joined.passed, groups, self.passed)
         joined.costs = self.costs.together(groups, size)
         return joined
 
-    def selectivities(self, before: Counts | None = None) -> Floats:
+    def selectivities(self, before: BucketCounts | None = None) -> Floats:
         """Return by bucket and module the share that passes.
 
         Where few were asked it is as ``before``, or else as in other buckets.
@@ -85,7 +85,7 @@ class Counts:
         return shares
 
 
-class Visit(NamedTuple):
+class NotedVisit(NamedTuple):
     """A visit to a module: the tuples that it was given, those that it returned, and its cost.
 
     The cost is in the clock's unit.
@@ -101,7 +101,7 @@ class Tally:
     """Visits added up, but for the buckets of their rows: these are of one column or another."""
 
     def __init__(
-        self, visits: Sequence[Visit], modules: int, start: int, costs: LearnedCosts
+        self, visits: Sequence[NotedVisit], modules: int, start: int, costs: LearnedCosts
     ) -> None:
         """``start`` is the number of the first of the rows at hand."""
         taken: list[Places] = []
@@ -136,7 +136,7 @@ class Tally:
         """Return those of the values of all rows at hand that :meth:`add_to` is to be told of."""
         return values[self._stretch]
 
-    def add_to(self, counts: Counts, buckets: Places) -> None:
+    def add_to(self, counts: BucketCounts, buckets: Places) -> None:
         """Add the visits to counts by the bucket of each row of the stretch."""
         size, modules = len(counts.entered), self._modules
         counts.entered += np.bincount(buckets[self._entered], minlength=size)
@@ -156,7 +156,7 @@ class Tally:
             if len(own):
                 counts.costs.learn(module, tuples[own], self._by_tuple[own])
 
-    def _costs_by_tuple(self, visits: Sequence[Visit], costs: LearnedCosts) -> Floats | None:
+    def _costs_by_tuple(self, visits: Sequence[NotedVisit], costs: LearnedCosts) -> Floats | None:
         """Return a tuple's cost in each visit, as a multiple of what is usual at the module."""
         usual = usual_costs(costs, self._modules)
         if usual is None:

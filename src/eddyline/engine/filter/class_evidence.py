@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.filter.buckets import Buckets, buckets_for, can_tell_apart
-from eddyline.engine.filter.class_counts import Counts, Floats, Places, Tally
+from eddyline.engine.filter.class_counts import BucketCounts, Floats, Places, Tally
 
 MOST_COLUMNS: Final = 8
 """Columns that are looked at."""
@@ -32,13 +32,13 @@ MOST_RESTS: Final = 7
 class Evidence:
     """What rows did by bucket: before the last look, and since."""
 
-    older: Counts
-    newer: Counts
+    older: BucketCounts
+    newer: BucketCounts
 
     @classmethod
     def none(cls, buckets: int, modules: int) -> Evidence:
         """Return evidence of no rows."""
-        return cls(Counts.none(buckets, modules), Counts.none(buckets, modules))
+        return cls(BucketCounts.none(buckets, modules), BucketCounts.none(buckets, modules))
 
     def forget(self) -> None:
         """Forget all rows."""
@@ -56,9 +56,9 @@ class Evidence:
         """Return the evidence by groups of buckets; ``groups`` has the group of each bucket."""
         return Evidence(self.older.together(groups, size), self.newer.together(groups, size))
 
-    def all(self) -> Counts:
+    def all(self) -> BucketCounts:
         """Return what all rows did."""
-        whole = Counts.none(*self.older.asked.shape)
+        whole = BucketCounts.none(*self.older.asked.shape)
         whole.add(self.older)
         whole.add(self.newer)
         return whole

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from eddyline.engine.filter.class_counts import Counts, Floats, Places
+from eddyline.engine.filter.class_counts import BucketCounts, Floats, Places
 
 MOST_CLASSES: Final = 8
 """Classes that rows are told apart by: each has lanes, records and visits of its own."""
@@ -56,7 +56,7 @@ class ClassOrders:
         self._costs = costs
         self._precedence = precedence
 
-    def split(self, older: Counts, newer: Counts) -> Split:
+    def split(self, older: BucketCounts, newer: BucketCounts) -> Split:
         """Return the classes that older rows call for, and what they are worth to newer ones.
 
         What was found by chance, and what was so for a while only, saves the newer rows nothing.
@@ -64,12 +64,12 @@ class ClassOrders:
         orders, chosen = self._chosen(older, MOST_CLASSES)
         return self._judged(orders, chosen, newer.entered, self.rates(newer))
 
-    def groups(self, counts: Counts) -> Places:
+    def groups(self, counts: BucketCounts) -> Places:
         """Return the class of each bucket, from 0 on: those of a class go in the same order."""
         _, chosen = self._chosen(counts, MOST_CLASSES)
         return np.unique(chosen, return_inverse=True)[1].astype(np.intp)
 
-    def as_it_is(self, older: Counts, newer: Counts, shares: Floats) -> Split:
+    def as_it_is(self, older: BucketCounts, newer: BucketCounts, shares: Floats) -> Split:
         """Return the classes that tuples go by already, and what they are worth to newer ones.
 
         ``shares`` are those of the rows in each. Hardly any tuples come to a module that stands
@@ -80,7 +80,7 @@ class ClassOrders:
         rates = self.rates(newer, older)
         return self._judged(orders, chosen, newer.rows * shares, rates)
 
-    def _chosen(self, counts: Counts, most: int) -> tuple[list[tuple[int, ...]], Places]:
+    def _chosen(self, counts: BucketCounts, most: int) -> tuple[list[tuple[int, ...]], Places]:
         """Return orders, and the place of each bucket's among them: ``most`` different ones."""
         rates = self.rates(counts)
         common = self._order(counts.entered, rates)
@@ -103,7 +103,7 @@ class ClassOrders:
         classes = len(np.unique(chosen))
         return Split(classes, saving, together / max(rows, 1.0), rows)
 
-    def rates(self, counts: Counts, before: Counts | None = None) -> Rates:
+    def rates(self, counts: BucketCounts, before: BucketCounts | None = None) -> Rates:
         """Return what is known by counts; where little, with what was known before, if given."""
         return Rates(counts.selectivities(before), counts.costs.by_bucket() * self._costs)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import LearnedCosts
-from eddyline.engine.filter.class_counts import Floats, Places, Tally, Visit, usual_costs
+from eddyline.engine.filter.class_counts import Floats, NotedVisit, Places, Tally, usual_costs
 from eddyline.engine.filter.class_evidence import Active, Candidate, Candidates
 from eddyline.engine.filter.class_orders import ClassOrders, Split
 from eddyline.engine.policies.policy import RoutesByContent
@@ -97,7 +97,7 @@ class ContentClasses:
         self._fresh = 0  # since the last look
         self._idle = False  # until the next look
         self._wanted = FIRST_ROWS
-        self._log: list[Visit] = []  # since the last look
+        self._log: list[NotedVisit] = []  # since the last look
         self._columns: Sequence[pa.Array] = ()  # of the rows at hand
         self._start = 0  # the number of the first of them
         self._classes: Places = NO_ROWS  # of each
@@ -137,7 +137,7 @@ class ContentClasses:
             return False
         self._credit += self._share * seconds
         if not self._idle and self._fresh < self._wanted:  # more rows than that would cost more
-            self._log.append(Visit(module, taken, results, seconds))
+            self._log.append(NotedVisit(module, taken, results, seconds))
         if not taken.signature.done:
             self._fresh += len(taken)
             if taken.signature.mark and self._active is not None:
