@@ -18,6 +18,7 @@ from eddyline.engine.filter.content_classes import ContentClasses, ToldApart
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.catalogue import make_policy
+from eddyline.engine.policies.guarded import GuardedPolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING
 from eddyline.expressions import And, Argument, Call
@@ -89,6 +90,13 @@ def test_calls_are_about_those_of_an_eddy_for_each_class() -> None:
     assert sum(together.calls) <= 1.10 * apart
     assert together.calls[-1] <= 1.02 * apart / len(together.calls)
     assert [(told.column, told.classes) for told in together.eddy.told_apart] == [(4, 4)]
+
+
+def test_a_policy_behind_a_guard_is_told_of_classes_as_well() -> None:
+    kind, passes = interleaved()
+    ours, guarded = Run(passes, [kind]), Run(passes, [kind], GuardedPolicy("a", AdaptivePolicy))
+    assert guarded.all_rows().calls == ours.all_rows().calls
+    assert guarded.eddy.told_apart == ours.eddy.told_apart != ()
 
 
 def test_it_can_be_left_out_and_other_policies_know_nothing_of_it() -> None:

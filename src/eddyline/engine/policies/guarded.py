@@ -5,14 +5,20 @@ from __future__ import annotations
 import logging
 import traceback
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from pathlib import PurePath
 from typing import Final
 
 import numpy as np
 
-from eddyline.engine.policies.policy import Allotment, Policy, begin_with, no_overhead
+from eddyline.engine.policies.policy import (
+    Allotment,
+    Policy,
+    RoutesByContent,
+    begin_with,
+    no_overhead,
+)
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes
@@ -80,6 +86,28 @@ class GuardedPolicy:
                 begin_with(self._policy, priors)
             except Exception as error:  # noqa: BLE001 - whatever the policy raises
                 self._fail("believe", error)
+
+    @property
+    def by_content(self) -> bool:
+        """Whether the policy wants tuples to be told apart by their values."""
+        return (policy := self._by_content()) is not None and bool(policy.by_content)
+
+    @property
+    def shifts(self) -> int:
+        """How many changes of selectivities it has noticed."""
+        return 0 if (policy := self._by_content()) is None else policy.shifts
+
+    def tell_apart(self, classes: Sequence[Mapping[int, Prior]]) -> None:
+        """Tell the policy of classes."""
+        if (policy := self._by_content()) is not None:
+            try:
+                policy.tell_apart(classes)
+            except Exception as error:  # noqa: BLE001 - whatever the policy raises
+                self._fail("tell_apart", error)
+
+    def _by_content(self) -> RoutesByContent | None:
+        policy = self._policy
+        return policy if self.failure is None and isinstance(policy, RoutesByContent) else None
 
     def route(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
