@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+import bench.access_choice
 import bench.adversarial.benchmark
 import bench.base_engine
 import bench.beginnings
@@ -56,6 +57,7 @@ import bench.watching
 import bench.written_orders
 
 OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "access-choice": bench.access_choice.main,
     "tpch": bench.tpch.benchmark.main,
     "adversarial": bench.adversarial.benchmark.main,
     "remembering": bench.remembering.benchmark.main,

@@ -6,11 +6,12 @@ import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from eddyline.asking.asked_or_scanned import AskedOrScanned
 from eddyline.asking.filling import Beginning, TaskPlace
 from eddyline.asking.lookup_source import Key
 from eddyline.asking.shared_method import SharedMethod
@@ -28,10 +29,12 @@ class AskedJob:
 
     ``asking`` are the tasks of a method that may ask for more before they only wait for answers,
     ``beginning`` knows of those that have not asked yet, ``wanted`` are the keys that tasks wait
-    for (:func:`frozen`, as arguments may hold lists), and how many tasks wait for each.
+    for (:func:`frozen`, as arguments may hold lists), and how many tasks wait for each. ``choices``
+    are the tables that may be scanned instead.
     """
 
     lookups: dict[str, SharedMethod[Any]] = field(default_factory=dict)
+    choices: dict[str, AskedOrScanned] = field(default_factory=dict)
     users: int = 0
     asking: Counter[str] = field(default_factory=Counter)
     beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
@@ -46,7 +49,10 @@ class AskedJob:
 
     def statistics(self) -> dict[str, SharedLookupStatistics]:
         """Return what was asked so far, by access method."""
-        return {name: lookup.statistics() for name, lookup in self.lookups.items()}
+        asked = {name: lookup.statistics() for name, lookup in self.lookups.items()}
+        for name, choice in self.choices.items():
+            asked[name] = replace(asked[name], choice=choice.text)
+        return asked
 
     @property
     def keys(self) -> int:

@@ -19,10 +19,12 @@ import pyarrow as pa
 
 from eddyline.asking.access_method import SharedTable
 from eddyline.asking.asked_job import AskedJob, AskingTask, TaskAnswers
+from eddyline.asking.asked_or_scanned import AskedOrScanned
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
 from eddyline.asking.lookup_source import Key
+from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import Method, SharedMethod
 from eddyline.asking.shared_statistics import QuotaWait, SharedLookupStatistics
 from eddyline.asking.way_to_answers import Found
@@ -233,7 +235,10 @@ class LookupServer:
         """Serve one lookup of one task, until it hangs up."""
         reader, writer = await asyncio.open_connection(sock=connection, limit=LINE)
         try:
-            await self._serve_task(hello, reader, writer)
+            if "scan_seconds" in hello:
+                await self._choose(hello, reader, writer)
+            else:
+                await self._serve_task(hello, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
             return  # a client that speaks like this is not ours, or has gone
         finally:
@@ -276,6 +281,44 @@ class LookupServer:
             sending.cancel()
             asking.end()
             self._left(name, job)
+
+    async def _choose(
+        self, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Say whether the table whose keys a task has is to be scanned, when that is known.
+
+        It is an error where that was said before and is forgotten: it might be otherwise now, and
+        other tasks go on with what they were told.
+        """
+        name, method = hello["job"], hello["method"]
+        answer = {"error": f"what was found out about {method} is forgotten: run the query again"}
+        if name in self._jobs or method not in self._past.get(name, ()):
+            job = self._entered(name)
+            asking = AskingTask(job, method)
+            try:
+                answer = {"scan": await self._why_scanned(name, job, hello, reader, asking)}
+            finally:
+                asking.end()
+                self._left(name, job)
+        writer.write(json.dumps(answer).encode() + b"\n")
+        await writer.drain()
+        while await reader.read(LINE):  # what it sends still, until it has read this
+            pass
+
+    async def _why_scanned(
+        self, name: str, job: AskedJob, hello: Hello, reader: asyncio.StreamReader, task: AskingTask
+    ) -> str:
+        """Return why a table is to be scanned; "" where the keys of a task have answers."""
+        method = hello["method"]
+        choice = job.choices.get(method)
+        if choice is None:
+            lookup = self._lookup(name, job, method)
+            if lookup is None:
+                return str(self._unknown(method).exception())
+            told = ScanChoice(float(hello["scan_seconds"]), self._now)
+            choice = job.choices[method] = AskedOrScanned(lookup, told)
+        place = TaskPlace(*hello["place"])
+        return await choice.outcome(int(hello["use"]), place, int(hello["keys"]), reader, task)
 
     def _find_size(self, job: AskedJob, method: str, stage: int) -> None:
         """Find out how many tasks a stage has; until then it may have more."""

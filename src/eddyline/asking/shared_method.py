@@ -17,6 +17,7 @@ from eddyline.asking.asked_once import AskedOnce
 from eddyline.asking.filling import Filling
 from eddyline.asking.lookup_source import Key, described_error
 from eddyline.asking.refusals import QuotaRefusedError
+from eddyline.asking.scan_choice import AskingProgress
 from eddyline.asking.shared_statistics import QuotaWait, SharedLookupStatistics
 from eddyline.asking.way_to_answers import Found, Wanted, WayAnswer, WayToAnswers
 
@@ -80,6 +81,7 @@ class SharedMethod(Generic[Wanted]):
         # Where a key has failed, if it has.
         self._tried: dict[Wanted, set[WayToAnswers[Wanted]]] = {}
         self._calls = 0
+        self._answered = 0
 
     def statistics(self) -> SharedLookupStatistics:
         """Return what was asked so far."""
@@ -98,6 +100,28 @@ class SharedMethod(Generic[Wanted]):
             sum(way.gate.waited for way in ways),
             tuple(wait for way in ways for wait in way.gate.waits),
         )
+
+    def progress(self) -> AskingProgress:
+        """Return how far asking is; from the event loop only."""
+        ways = self._ways
+        paces = (
+            way.gate.width * way.keys_per_call / way.usual_seconds
+            for way in ways
+            if way.usual_seconds
+        )
+        keys_a_second = sum(paces)
+        return AskingProgress(
+            self._asked.done,
+            self._asked.known,
+            self._answered,
+            sum(way.gate.width for way in ways),
+            1.0 / keys_a_second if keys_a_second else 0.0,
+        )
+
+    @property
+    def waiting(self) -> int:
+        """Keys that wait to be asked for; from the event loop only."""
+        return len(self._asked.waiting)
 
     def quota_wait(self) -> QuotaWait | None:
         """Tell what waits, if that is because the quota of every way is spent."""
@@ -338,6 +362,7 @@ class SharedMethod(Generic[Wanted]):
             return
         seconds = self._now() - began
         way.took(seconds)
+        self._answered += 1
         for key, result in zip(keys, outcome, strict=True):
             self._asked.answer(key, result._replace(seconds=seconds / len(keys)))
 

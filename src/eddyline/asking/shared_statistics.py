@@ -15,7 +15,8 @@ class SharedLookupStatistics:
     ``unmatched`` the rows that came with a key that their call had not asked for. ``kept`` are
     further keys whose answers a ledger had. ``refusals`` are requests that were refused for quota,
     which are none of the requests, and ``waited`` the seconds in which none was let through for
-    that.
+    that. ``choice`` says whether a table that can be scanned as well was, and why, where that was
+    decided while the job ran.
     """
 
     keys: int
@@ -30,6 +31,7 @@ class SharedLookupStatistics:
     refusals: int = 0
     waited: float = 0.0
     waits: tuple[Wait, ...] = ()
+    choice: str = ""
 
     def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
         """Return the sum, for two jobs that ask the same sources."""
@@ -47,6 +49,7 @@ class SharedLookupStatistics:
             self.refusals + other.refusals,
             self.waited + other.waited,
             self.waits + other.waits,
+            self.choice or other.choice,
         )
 
 

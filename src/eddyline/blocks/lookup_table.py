@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.asking.scan_choice import in_seconds
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedLookup:
@@ -23,7 +25,9 @@ class PlannedLookup:
 class LookupTable:
     """A table whose rows are looked up.
 
-    ``types`` are Spark's, as JSON; ``key`` tells rows apart. It may have a ``scan`` as well.
+    ``types`` are Spark's, as JSON; ``key`` tells rows apart. It may have a ``scan`` as well, which
+    takes ``scan_seconds``, None where that was not said; ``chosen`` are its ways where they are
+    chosen instead of the scan: a key without an answer leaves the table to that.
     """
 
     name: str
@@ -32,6 +36,8 @@ class LookupTable:
     key: tuple[int, ...]
     methods: tuple[PlannedLookup, ...]
     scan: bool = False
+    scan_seconds: float | None = None
+    chosen: tuple[PlannedLookup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +54,33 @@ class BlockLookup:
     width: int
     asked: tuple[int, ...] = ()
     keys_per_call: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChoice:
+    """A table whose keys are asked for until a scan of it is expected to be sooner.
+
+    ``method`` is what the server of lookups calls the way by the columns ``bind``, which takes up
+    to ``keys_per_call`` keys a call. A scan takes ``scan_seconds``, and ``known`` says where from.
+    ``run`` tells the jobs of one rewriting from those of others.
+    """
+
+    run: int
+    table: str
+    bind: tuple[str, ...]
+    method: str
+    keys_per_call: int
+    scan_seconds: float
+    known: str
+
+    def __str__(self) -> str:
+        """Return what happens, for people.
+
+        >>> str(AccessChoice(1, "zips", ("zip",), "zips/0", 1, 60.0, "as declared"))[:60]
+        'zips is looked up by zip, unless the keys of the query take '
+        """
+        scan = f"a scan ({in_seconds(self.scan_seconds)}, {self.known})"
+        return (
+            f"{self.table} is looked up by {' and '.join(self.bind)}, unless the keys of the query "
+            f"take longer than {scan}: then it is scanned"
+        )

@@ -211,6 +211,7 @@ from eddyline.catalyst.spark_settings import (
 )
 from eddyline.catalyst.standard_error import leave_out_planning_steps
 from eddyline.catalyst.table_statistics import (
+    LARGEST_ESTIMATE,
     first_rows,
     is_reduced_scan,
     is_scan,
@@ -222,6 +223,7 @@ from eddyline.catalyst.table_statistics import (
 
 __all__ = [
     "GONE",
+    "LARGEST_ESTIMATE",
     "LOST",
     "ActionState",
     "Analyst",

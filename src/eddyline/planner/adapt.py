@@ -41,6 +41,7 @@ from eddyline.planner.read.lookup_leaves import lookup_command
 from eddyline.planner.rewrite.block_walk import JoinRules, Joins, TableOf
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
+from eddyline.planner.rewrite.looked_up_or_scanned import AccessRules
 from eddyline.planner.self_check import check_once, left_to_spark
 from eddyline.planner.session_rules import tell_limits
 from eddyline.planner.stages import StageText, stage_named, told
@@ -222,6 +223,7 @@ def rewritten(
     registry = registry_of(spark.sparkContext)
     telling = registry.learned.for_one_rewriting()
     options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
+    tables = lookup_tables_of(spark.sparkContext)
     asking: list[bool] = []  # whether somebody is to be asked, for each block
 
     def noted(block: Block) -> None:
@@ -241,10 +243,9 @@ def rewritten(
         options,
         registry.records,
         register,
-        lambda: lookup_tables_of(spark.sparkContext).address,
+        lambda: tables.address,
         telling,
     )
-    tables = lookup_tables_of(spark.sparkContext)
     table_of = table_of_session(spark)
     wrong = left_to_spark(spark)
     making = Making(
@@ -261,6 +262,9 @@ def rewritten(
         fixes_the_clock,
         untested=AdaptedPart.FILTERS in wrong,
         decided=(CascadesInQuery(spark, None) if cascades is None else cascades).decided,
+        accesses=AccessRules(
+            spark, run, session_settings(spark).time_zone, lambda: tables.address, tables.choose
+        ),
     )
     rewriting = rewritten_plan(plan, making)
     if wrong:
@@ -354,6 +358,7 @@ def explain(
         adapting.dropped,
         None if calls is None else _forecast(spark, plan, adapting.given, registry, calls),
         adapting.cascades,
+        tuple(map(str, lookup_tables_of(spark.sparkContext).choices_in(adapting.rewriting.plan))),
     )
 
 

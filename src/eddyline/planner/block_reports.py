@@ -10,6 +10,7 @@ from pyspark import SparkContext
 from eddyline.asking.price import Books, Spending
 from eddyline.blocks.filter_block import FilterBlock, UserFunction
 from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.lookup_table import AccessChoice
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.planner.block_registry import Block, RecordedBlock
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
@@ -54,13 +55,14 @@ def routing_report(
     whole: bool,
     every_action: bool,
     action: int | None = None,
+    choices: Sequence[AccessChoice] = (),
 ) -> RoutingReport:
     """Return the report of the blocks of a query, with what the driver has done for them.
 
     They are the ``whole`` of what Spark plans by where it has no joins beside them, and where
     nothing was added to what was adapted. The records are of ``every_action``, or of one; what the
     driver has done is that for all, or for the ``action`` that is given. ``left`` is what is left
-    to Spark, and why.
+    to Spark, and why, ``choices`` are the tables that were looked up or scanned.
     """
     # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
     # may have a function called twice. It may also compute below some joins what stands above an
@@ -79,7 +81,7 @@ def routing_report(
         tuple(blocks),
         left,
         _called(context, adapted, job),
-        _asked(context, adapted, job),
+        _asked(context, adapted, choices, job),
     )
 
 
@@ -129,13 +131,21 @@ class DriverCalls:
 
 
 def _asked(
-    context: SparkContext, adapted: Sequence[tuple[Block, RoutingOptions]], job: str
+    context: SparkContext,
+    adapted: Sequence[tuple[Block, RoutingOptions]],
+    choices: Sequence[AccessChoice],
+    job: str,
 ) -> tuple[AskedTable, ...]:
-    """Return what the lookup tables of blocks were asked for, in a job or, without one, all."""
+    """Return what lookup tables were asked for, in a job or, without one, all.
+
+    Those are the tables of blocks, and those that may have been scanned instead.
+    """
     wanted: dict[tuple[int, str], int] = {}
     for block, options in adapted:
         for lookup in block.lookups if isinstance(block, JoinBlock) else ():
             wanted.setdefault((options.run, lookup.method), lookup.keys_per_call)
+    for choice in choices:
+        wanted.setdefault((choice.run, choice.method), choice.keys_per_call)
     tables = lookup_tables_of(context)
     totals = {run: tables.server.totals(f"{run}/{job}") for run in {run for run, _ in wanted}}
     return tuple(
@@ -152,6 +162,7 @@ def _asked(
             asked.refusals,
             asked.waited,
             asked.waits,
+            asked.choice,
         )
         for (run, method), together in wanted.items()
         if (asked := totals[run].get(method)) is not None

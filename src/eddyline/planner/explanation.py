@@ -72,7 +72,8 @@ class Explanation:
     filters that Spark loses and ``adapt`` keeps: those that call Python functions and look at
     partition columns alone, of files that a source of version 2 reads. ``forecast`` is what its
     paid calls will come to, where that was asked for; ``cascades`` are the thresholds that
-    ``adapt`` has set, and what they rest on. Printing it, or showing it at a prompt or in a
+    ``adapt`` has set, and what they rest on; ``accesses`` are the tables that are looked up or
+    scanned, as it turns out. Printing it, or showing it at a prompt or in a
     notebook, gives readable text.
     """
 
@@ -82,6 +83,7 @@ class Explanation:
     dropped: tuple[str, ...] = ()
     forecast: Forecast | None = None
     cascades: tuple[Calibration, ...] = ()
+    accesses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the whole explanation as text."""
@@ -93,6 +95,9 @@ class Explanation:
             sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))
         if self.cascades:
             sections.append("\n".join(map(str, self.cascades)))
+        if self.accesses:
+            text = _indented(*self.accesses)
+            sections.append(f"Looked up or scanned, as it turns out while the query runs:\n{text}")
         if self.claimable:
             text = _indented(*map(str, self.claimable))
             sections.append("Would run in eddies after eddyline.adapt:\n" + text)

@@ -1,9 +1,10 @@
 """The whole way of a plan, from what Spark has optimized to what runs in eddies, on one page.
 
-First lookup tables that can be scanned are scanned (``with_scans``). Then, form by form until one
-binds all lookups (``forms``), the plan goes through :data:`PASSES` in their order. A pass takes a
-plan and returns one with the same rows and output, the very same where it has nothing to do; what
-it finds out goes into the :class:`Passage`, for passes after it and for its readers.
+First lookup tables that can be scanned are scanned, or looked up until that costs more
+(``with_scans``). Then, form by form until one binds all lookups (``forms``), the plan goes through
+:data:`PASSES` in their order. A pass takes a plan and returns one with the same rows and output,
+the very same where it has nothing to do; what it finds out goes into the :class:`Passage`, for
+passes after it and for its readers.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, Judged, Ta
 from eddyline.planner.rewrite.concurrent_apart import with_concurrent_calls_apart
 from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
+from eddyline.planner.rewrite.looked_up_or_scanned import AccessRules, with_chosen_access
 from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
 from eddyline.planner.rewrite.scanned_tables import with_scans
 from eddyline.planner.rewrite.semijoins import forms
@@ -42,7 +44,7 @@ class Making:
     takes in; unless all remember, those of them that all rows need. For a stream
     ``fixes_the_clock`` says that it reads the time of each micro-batch. With an ``untested``
     PySpark that gets filters wrong, only what Spark cannot run by itself is adapted. ``decided``
-    puts what decides cascades in their place.
+    puts what decides cascades in their place. Without ``accesses`` tables that can be scanned are.
     """
 
     settings: SessionSettings
@@ -55,6 +57,7 @@ class Making:
     fixes_the_clock: bool = False
     untested: bool = False
     decided: Callable[[Plan], Plan] | None = None
+    accesses: AccessRules | None = None
 
 
 @dataclass
@@ -202,7 +205,7 @@ def rewritten_plan(given: Plan, making: Making) -> Rewriting:
     UnboundLookupError where there is none, FunctionPlaceError for a concurrent function in a
     stream.
     """
-    plan = with_scans(given, making.table_of)
+    plan = with_scans(given, making.table_of, _choosing(making))
     lasts = plan is given and not making.streaming
     if making.streaming and any_declared():
         refuse_in_streams(plan)
@@ -221,6 +224,17 @@ def rewritten_plan(given: Plan, making: Making) -> Rewriting:
     if why := what_keeps_keys_away(plan):
         raise UnboundLookupError(f"{refused} {why}") from refused
     raise refused
+
+
+def _choosing(making: Making) -> Callable[[Plan], Plan] | None:
+    """Return what has tables looked up or scanned, as it turns out; None where none is.
+
+    A stream has no end of keys.
+    """
+    rules, table_of = making.accesses, making.table_of
+    if rules is None or table_of is None or making.streaming:
+        return None
+    return lambda plan: with_chosen_access(plan, rules, table_of)
 
 
 def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:

@@ -13,6 +13,7 @@ from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.adapt import adapted_blocks, cascades_in, is_derived, left_in
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.block_reports import routing_report
+from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.reports.learned_report import LearnedReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.tasks.task_records import record_key, recorded
@@ -60,7 +61,8 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
     # may have a function called twice. It may also compute below some joins what stands above an
     # eddy's.
-    in_spark = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
+    plan = catalyst.optimized_plan(classic_frame(df))
+    in_spark = catalyst.has_join(plan)
     whole = not in_spark and not is_derived(df)
     context = df.sparkSession.sparkContext
     records = registry_of(context).records.value
@@ -69,7 +71,8 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
         for block, options in adapted
     ]
     left = tuple((predicate.text, predicate.why) for predicate in left_in(df))
-    found = routing_report(context, blocks, left, whole=whole, every_action=every)
+    choices = lookup_tables_of(context).choices_in(plan)
+    found = routing_report(context, blocks, left, whole=whole, every_action=every, choices=choices)
     return replace(found, cascades=cascades_in(df))
 
 

@@ -18,7 +18,7 @@ class AskedTable:
     ``refusals`` are requests that were refused for quota, which are none of the requests, and
     ``waited`` are the seconds in which none was let through for that. ``waits`` are the latest of
     these times, as beginning and end in seconds since the epoch; short gaps between them are left
-    out.
+    out. ``choice`` says whether a table that can be scanned as well was, and why.
     """
 
     name: str
@@ -33,6 +33,7 @@ class AskedTable:
     refusals: int = 0
     waited: float = 0.0
     waits: tuple[tuple[float, float], ...] = ()
+    choice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,8 @@ class RoutingReport:
         ``requests``, ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched``
         (that came with a key which their call had not asked for) and ``by_source``: for each
         ``source`` its ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is
-        the most keys in a request; ``refusals``, ``waited`` and ``waits`` as above. ``cascades``:
+        the most keys in a request; ``refusals``, ``waited`` and ``waits`` as above; ``choice`` says
+        whether a table that can be scanned as well was, and why. ``cascades``:
         for each cascade ``name``, its targets ``recall`` and ``precision`` (null where there is
         none) and ``delta``, the thresholds ``low`` and ``high`` (null where the proxy drops or
         accepts nothing, or, as ``accepts_all`` says, accepts every score), about how many ``rows``

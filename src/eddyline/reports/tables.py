@@ -267,7 +267,8 @@ def asked_table(tables: Sequence[AskedTable]) -> TableSection:
         Column("At a time", _counts(table.at_a_time for table in tables)),
         Column("Keys by source", tuple(map(_by_source, tables)), "label", rare=True),
     )
-    return TableSection("Looked up at the driver", columns)
+    notes = tuple(f"{table.name} was {table.choice}." for table in tables if table.choice)
+    return TableSection("Looked up at the driver", columns, notes)
 
 
 def _by_source(table: AskedTable) -> str | None:

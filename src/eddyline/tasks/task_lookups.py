@@ -81,8 +81,13 @@ def job_of(options: RoutingOptions) -> str:
 
     Where an action is not on a DataFrame, as in ``df.rdd.count()``, the stage stands for it.
     """
+    return job_of_run(options.run)
+
+
+def job_of_run(run: int) -> str:
+    """Return that name for the number of a run."""
     context = TaskContext.get()
     if context is None:
-        return f"{options.run}"
+        return f"{run}"
     action = context.getLocalProperty(ACTION)
-    return f"{options.run}/{f'stage {context.stageId()}' if action is None else action}"
+    return f"{run}/{f'stage {context.stageId()}' if action is None else action}"

@@ -7,6 +7,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -16,6 +17,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from eddyline import catalyst
 from eddyline.asking.access_method import AccessMethod
+from eddyline.asking.checked_numbers import positive_number
+from eddyline.asking.limits import OnError
 from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
 from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
@@ -51,6 +54,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     on_error: str = "fail",
     also: Sequence[LookupMethod] = (),
     scan: DataFrame | None = None,
+    scan_seconds: float | None = None,
     keep: str | os.PathLike[str] | None = None,
     version: str | None = None,
     valid: str | dt.timedelta | None = None,
@@ -72,9 +76,12 @@ def lookup_table(  # noqa: PLR0913 - what users may set
       where one has no answer another is asked.
     - ``also``: further ways to the same rows, by other columns, each a
       :class:`~eddyline.LookupMethod`. ``scan``: a DataFrame with all rows and the same columns.
-      With either, ``key`` names the columns that identify a row. Spark and ``adapt`` treat a table
-      with a scan like any other; :func:`~eddyline.watch` looks rows up while the scan is under way,
-      where they are wanted sooner.
+      With either, ``key`` names the columns that identify a row. Spark treats a table with a scan
+      like any other. :func:`~eddyline.adapt` asks for the keys of a join, until those that are left
+      would take longer than the scan: then all rows are scanned. :func:`~eddyline.watch` looks rows
+      up while the scan is under way, where they are wanted sooner. ``scan_seconds``: how long a
+      scan takes. By default 100 MB a second of what Spark estimates, and 10 s where it knows
+      nothing; below 2 s it is scanned at once.
     - ``max_in_flight`` and ``rate``: the most requests to a source at a time, and the most that
       begin in a second, for the whole job. ``timeout``: seconds of a request. ``retries``: further
       attempts, where these may help. ``patience``: how long a spent quota is waited for, as "2h",
@@ -140,6 +147,10 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         registered.append(_access_method(table, method, on_error, kept))
     tables = lookup_tables_of(spark.sparkContext)
     bind_columns = tuple(method.table.bind_names for method in registered)
+    seconds = None if scan_seconds is None else positive_number(scan_seconds, "scan_seconds")
+    if seconds is not None and scan is None:
+        raise ValueError("scan_seconds says how long a scan takes, and there is no scan")
+    chosen = [] if scan is None else list(map(_failing, registered))
     number = next(_NUMBERS)
     stand_in = NotAdapted(name, bind_columns, number) if scan is None else Scanned(name, number)
     command = pickled(stand_in, struct)
@@ -152,8 +163,10 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             key_columns,
             tables.methods(name, registered),
             scan is not None,
+            seconds,
+            tables.methods(name, chosen),
         ),
-        registered,
+        [*registered, *chosen],
     )
     below = spark.range(0, 1, 1, 1) if scan is None else _with_columns(name, scan, struct)
     leaf = map_in_arrow(
@@ -206,6 +219,12 @@ def _access_method(
         tuple(AccessMethod(table, mirror, limits) for mirror in mirrors),
         kept,
     )
+
+
+def _failing(method: AccessMethod) -> AccessMethod:
+    """Return an access method that says of each key that it has no answer, if it has none."""
+    limits = replace(method.limits, on_error=OnError.FAIL)
+    return replace(method, limits=limits, mirrors=tuple(map(_failing, method.mirrors)))
 
 
 def described_columns(schema: StructType | str, *, sensitive: bool) -> StructType:

@@ -15,13 +15,14 @@ from eddyline import catalyst
 from eddyline.asking.driver_channel import Address
 from eddyline.asking.filling import StageSize
 from eddyline.asking.price import Books
-from eddyline.blocks.lookup_table import LookupTable, PlannedLookup
+from eddyline.blocks.lookup_table import AccessChoice, LookupTable, PlannedLookup
 from eddyline.digest import digest
 from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
 from eddyline.host.session import local_cores
 from eddyline.keeping.keep import Keep
 from eddyline.latest import Latest
+from eddyline.planner.read.lookup_leaves import choice_commands
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class LookupTables:
         self.keep: Keep | None = None
         """Where answers are kept of what names no place."""
         self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
+        self._choices: Latest[bytes, AccessChoice] = Latest(_CAPACITY)
         self._numbers = itertools.count()
         self._loop: EventLoop | None = None
         self._server: LookupServer | None = None
@@ -98,6 +100,15 @@ class LookupTables:
         """Return the table that a function stands for; None where it is no such function."""
         registered = self._tables.get(digest(command))
         return None if registered is None else registered[0]
+
+    def choose(self, command: bytes, choice: AccessChoice) -> None:
+        """Take note of the function that has the keys of a table asked for, or it is scanned."""
+        self._choices.put(digest(command), choice)
+
+    def choices_in(self, plan: catalyst.Plan) -> tuple[AccessChoice, ...]:
+        """Return the choices of a plan between looking a table up and scanning it."""
+        made = (self._choices.get(digest(command)) for command in choice_commands(plan))
+        return tuple(dict.fromkeys(choice for choice in made if choice is not None))
 
     def refresh(self, command: bytes) -> None:
         """Find what other applications have kept of a table meanwhile, for a query with it."""

@@ -1,0 +1,335 @@
+"""Tables that can be looked up and scanned: which of the two, by the keys that a query has.
+
+In the place of such a table stands what has all of its rows that a join above can use:
+
+1. the distinct keys of the join's other side, which is read beforehand for that, or constants;
+2. what has these asked for at the driver, each once, until all have answers, or those that are
+   left would take longer than a scan (:mod:`eddyline.asking.scan_choice`): then it gives a row;
+3. the rows of the keys, if it gave none, which come from the driver without another request; and
+   the scan, if it gave any.
+
+Both of the third are semijoined with that outcome, which is broadcast. Where it is empty, adaptive
+execution drops all that is joined with it before it starts (Spark's AQEPropagateEmptyRelation): so
+of the two only one runs, and it runs when nobody waits for answers. A scan begun beside tasks that
+wait would need cores, which these hold.
+
+All above is Spark's, or an eddy's, as over a scan. The other side is read twice, so it must give
+the same rows again, without functions in Python, and be quick to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, product
+from math import prod
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from eddyline import catalyst
+from eddyline.asking.driver_channel import Address
+from eddyline.blocks.column_types import arrow_type, spark_type
+from eddyline.blocks.lookup_table import AccessChoice, LookupTable, PlannedLookup
+from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.planner.read.chains import Tree
+from eddyline.planner.read.lookup_leaves import CHOICE_NAME, lookup_leaves
+from eddyline.planner.rewrite.steps import map_in_arrow
+from eddyline.tasks.chosen_access import AskedKeys, RowsOfKeys
+from eddyline.tasks.our_functions import pickled
+
+BYTES_A_SECOND: Final = 100_000_000
+"""Bytes of a table that are taken to be read in a second: what one core decodes of Parquet."""
+
+CHEAP: Final = 2.0
+"""Seconds of a scan below which it begins at once.
+
+To find the keys, and that they are few, takes two small stages: some tenths of a second.
+"""
+
+UNKNOWN: Final = 10.0
+"""Seconds that a scan is taken to need where Spark knows nothing of its size, as by JDBC."""
+
+TINY: Final = 1 << 20
+"""Bytes of a side that one task reads for its keys: then neither they nor the outcome are shuffled.
+"""
+
+READ_TWICE: Final = 0.1
+"""Part of the scan's time that it may take to read the other side for its keys."""
+
+MOST_CONSTANTS: Final = 100
+"""Keys of constants for which it is worth to find out."""
+
+_HANDED_TO_RIGHT: Final = frozenset(
+    {"INNER", "CROSS", "LEFT OUTER", "LEFT SEMI", "LEFT ANTI", "EXISTENCE"}
+)
+_HANDED_TO_LEFT: Final = frozenset({"INNER", "CROSS", "RIGHT OUTER", "LEFT SEMI"})
+_PASSED: Final = frozenset({"Project", "Filter"})
+_ADAPTIVE: Final = "spark.sql.adaptive.enabled"
+_WHY: Final = StructType([StructField("why", StringType())])
+
+_outcomes: WeakKeyDictionary[SparkSession, Plan] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class AccessRules:
+    """What choices of one rewriting are made with.
+
+    ``run`` tells its jobs from others, ``server`` says where tasks ask, ``register`` takes note of
+    the function that stands for a choice.
+    """
+
+    spark: SparkSession
+    run: int
+    zone: str
+    server: Callable[[], Address]
+    register: Callable[[bytes, AccessChoice], None]
+    uses: Iterator[int] = field(default_factory=count)
+
+    @property
+    def apply(self) -> bool:
+        """Whether Spark would leave out the one that is not chosen."""
+        return str(self.spark.conf.get(_ADAPTIVE)).lower() == "true"
+
+
+def with_chosen_access(
+    plan: Plan, rules: AccessRules, table_of: Callable[[Plan], LookupTable | None]
+) -> Plan:
+    """Return a join, or a filter, in which a table with a scan is looked up or scanned.
+
+    It turns out which of the two. The same handle where there is no such table, or its scan is to
+    begin at once.
+    """
+    kind = catalyst.class_name(plan).rpartition(".")[2]
+    if kind == "Join" and rules.apply:
+        return _join_with(plan, rules, table_of)
+    if kind == "Filter" and rules.apply:
+        return _filter_with(plan, rules, table_of)
+    return plan
+
+
+def _filter_with(
+    plan: Plan, rules: AccessRules, table_of: Callable[[Plan], LookupTable | None]
+) -> Plan:
+    """Return a filter over a table that it gives constants for."""
+    leaf = leaf_below(plan, table_of)
+    table = None if leaf is None else table_of(leaf)
+    if leaf is None or table is None or not table.scan:
+        return plan
+    given = _constants(plan, leaf)
+    way = next((way for way in table.chosen if given.keys() >= set(way.bind)), None)
+    if way is None or prod(len(given[column]) for column in way.bind) > MOST_CONSTANTS:
+        return plan
+    names = [f"k{n}" for n in range(len(way.bind))]
+    rows = [
+        catalyst.one_row([catalyst.named(*pair) for pair in zip(values, names, strict=True)])
+        for values in product(*(given[column] for column in way.bind))
+    ]
+    giving = catalyst.union(rows) if len(rows) > 1 else rows[0]
+    new = _chosen(rules, leaf, table, way, catalyst.outputs(giving), giving)
+    return plan if new is None else _with_leaf(plan, new)
+
+
+def _constants(plan: Plan, leaf: Plan) -> Mapping[int, Sequence[CatalystExpression]]:
+    """Return the constants that filters over a table have for its columns, by their places."""
+    own = {number: place for place, number in enumerate(catalyst.output_numbers(leaf))}
+    found: dict[int, Sequence[CatalystExpression]] = {}
+    while plan is not leaf:
+        if catalyst.class_name(plan).endswith(".Filter"):
+            for conjunct in Tree.of(catalyst.condition(plan)).terms("And"):
+                if conjunct.name not in {"EqualTo", "In"}:
+                    continue
+                column, *values = conjunct.children
+                if column.name == "Literal":
+                    column, values = values[0], [column]
+                if column.name != "AttributeReference" or column.identity[0] not in own:
+                    continue
+                if all(value.name == "Literal" for value in values):
+                    found.setdefault(own[column.identity[0]], [value.handle for value in values])
+        (plan,) = catalyst.children(plan)
+    return found
+
+
+def _join_with(
+    join: Plan, rules: AccessRules, table_of: Callable[[Plan], LookupTable | None]
+) -> Plan:
+    """Return a join with a table whose keys its other side has."""
+    condition = catalyst.join_condition(join)
+    if condition is None:
+        return join
+    sides = list(catalyst.children(join))
+    kind = catalyst.join_type(join)
+    for to, kinds in ((1, _HANDED_TO_RIGHT), (0, _HANDED_TO_LEFT)):
+        leaf = leaf_below(sides[to], table_of)
+        table = None if leaf is None else table_of(leaf)
+        if kind not in kinds or leaf is None or table is None or not table.scan:
+            continue
+        bound = _bound(Tree.of(condition), leaf, sides[1 - to])
+        way = next((way for way in table.chosen if bound.keys() >= set(way.bind)), None)
+        if way is None:
+            continue
+        keys = [bound[column] for column in way.bind]
+        new = _chosen(rules, leaf, table, way, keys, sides[1 - to])
+        if new is not None:
+            sides[to] = _with_leaf(sides[to], new)
+            return catalyst.with_children(join, sides)
+    return join
+
+
+def leaf_below(plan: Plan, table_of: Callable[[Plan], LookupTable | None]) -> Plan | None:
+    """Return the lookup table that a node reads, through projections and filters."""
+    while catalyst.class_name(plan).rpartition(".")[2] in _PASSED:
+        (plan,) = catalyst.children(plan)
+    return plan if table_of(plan) is not None else None
+
+
+def _with_leaf(plan: Plan, new: Plan) -> Plan:
+    if catalyst.class_name(plan).rpartition(".")[2] not in _PASSED:
+        return new
+    (child,) = catalyst.children(plan)
+    return catalyst.with_children(plan, [_with_leaf(child, new)])
+
+
+def _bound(condition: Tree, leaf: Plan, giving: Plan) -> Mapping[int, CatalystExpression]:
+    """Return what a join has for the columns of a table, by their places."""
+    own = {number: place for place, number in enumerate(catalyst.output_numbers(leaf))}
+    given = frozenset(catalyst.output_numbers(giving))
+    bound: dict[int, CatalystExpression] = {}
+    for conjunct in condition.terms("And"):
+        if conjunct.name != "EqualTo":
+            continue
+        for column, value in (conjunct.children, conjunct.children[::-1]):
+            place = own.get(column.identity[0]) if column.name == "AttributeReference" else None
+            numbers = {number for number, _ in value.attributes()}
+            if place is not None and numbers and numbers <= given:
+                bound.setdefault(place, value.handle)
+    return bound
+
+
+def _chosen(
+    rules: AccessRules,
+    leaf: Plan,
+    table: LookupTable,
+    way: PlannedLookup,
+    keys: Sequence[CatalystExpression],
+    giving: Plan,
+) -> Plan | None:
+    """Return what stands for a table; None where it is to be scanned at once."""
+    (scan,) = catalyst.children(leaf)
+    seconds, known = scan_seconds_of(table, scan)
+    if seconds < CHEAP or next(lookup_leaves(giving), None) is not None:
+        return None
+    if not all(catalyst.is_deterministic(key) for key in keys) or not _may_read(
+        giving, seconds, declared=table.scan_seconds is not None
+    ):
+        return None
+    names = tuple(table.columns[column] for column in way.bind)
+    choice = AccessChoice(rules.run, table.name, names, way.name, way.keys_per_call, seconds, known)
+    distinct = _distinct_keys(keys, giving)
+    environments = [catalyst.plain_environment(rules.spark.sparkContext)]
+    server = rules.server()
+    ask = pickled(AskedKeys(server, rules.run, next(rules.uses), way.name, seconds), _WHY)
+    rules.register(ask, choice)
+    name = f"{CHOICE_NAME}{table.name})"
+    whys = map_in_arrow(distinct, ask, _WHY, environments, name=name)
+    outcome = _outcome(rules.spark, whys)
+    types = tuple(arrow_type(kind, rules.zone) for kind in table.types)
+    rows = StructType(
+        [
+            StructField(column, spark_type(kind))
+            for column, kind in zip(table.columns, table.types, strict=True)
+        ]
+    )
+    look = RowsOfKeys(server, rules.run, way.name, table.columns, types)
+    asked = gated(distinct, _where(outcome, scanned=False))
+    answers = map_in_arrow(asked, pickled(look, rows), rows, environments, name=table.name)
+    both = catalyst.union([answers, _gated_scan(scan, _where(outcome, scanned=True))])
+    pairs = zip(catalyst.outputs(leaf), catalyst.outputs(both), strict=True)
+    return catalyst.projected([catalyst.attribute_like(one, other) for one, other in pairs], both)
+
+
+def scan_seconds_of(table: LookupTable, scan: Plan) -> tuple[float, str]:
+    """Return how long a scan of a table is expected to take, and how that is known."""
+    if table.scan_seconds is not None:
+        return table.scan_seconds, "as declared"
+    size = _bytes_read(scan)
+    if size >= catalyst.LARGEST_ESTIMATE or catalyst.has_python_function(scan):
+        return UNKNOWN, "as nothing is known of it"
+    return size / BYTES_A_SECOND, "by its size"
+
+
+def _may_read(giving: Plan, scan_seconds: float, *, declared: bool) -> bool:
+    """Whether a side may be read for its keys, and gives the same ones when it is read again."""
+    if catalyst.has_python_function(giving) or not catalyst.gives_same_rows(giving):
+        return False
+    if any(map(_is_rdd, _leaves(giving))) and not declared:
+        return False  # nobody knows what it takes to make its rows again
+    return _bytes_read(giving) / BYTES_A_SECOND <= READ_TWICE * scan_seconds
+
+
+def _bytes_read(plan: Plan) -> int:
+    """Return how much a plan reads; rows of an RDD, which Spark has, count for nothing."""
+    return sum(catalyst.size_in_bytes(leaf) for leaf in _leaves(plan) if not _is_rdd(leaf))
+
+
+def _is_rdd(leaf: Plan) -> bool:
+    return catalyst.class_name(leaf).endswith("RDD")
+
+
+def _leaves(plan: Plan) -> list[Plan]:
+    children = catalyst.children(plan)
+    return [leaf for child in children for leaf in _leaves(child)] if children else [plan]
+
+
+def _distinct_keys(keys: Sequence[CatalystExpression], giving: Plan) -> Plan:
+    items = [catalyst.named(key, f"k{n}") for n, key in enumerate(keys)]
+    rows = catalyst.projected(items, giving)
+    given = [catalyst.is_not_null(column) for column in catalyst.outputs(rows)]
+    rows = catalyst.filtered(catalyst.conjunction(given), rows)
+    if catalyst.size_in_bytes(giving) <= TINY:
+        rows = catalyst.in_one_partition(rows)
+    return catalyst.distinct(rows)
+
+
+def _outcome(spark: SparkSession, whys: Plan) -> Plan:
+    """Return one row: a reason to scan, NULL where there is none."""
+    known = _outcomes.get(spark)
+    if known is None:
+        nothing = "SELECT CAST(NULL AS STRING) AS why"
+        counted = spark.sql(f"SELECT max(why) AS why FROM ({nothing})")  # noqa: S608 - ours
+        known = _outcomes[spark] = catalyst.analyzed_plan(counted)
+    return catalyst.over_rows_of(known, whys)
+
+
+def _where(outcome: Plan, *, scanned: bool) -> Plan:
+    """Return the outcome where it is the one or the other; else no row."""
+    (column,) = catalyst.outputs(outcome)
+    kept = catalyst.is_not_null(column) if scanned else catalyst.is_null(column)
+    return catalyst.filtered(kept, outcome)
+
+
+def gated(plan: Plan, gate: Plan) -> Plan:
+    """Return all rows of a plan, or none where a gate has none."""
+    return catalyst.semijoin(plan, gate, catalyst.literal_true())
+
+
+def _gated_scan(scan: Plan, gate: Plan) -> Plan:
+    """Return a scan that nothing of is read where a gate has no row.
+
+    A stage of it that ends in a shuffle would begin beside the gate, so its leaves wait as well.
+    """
+    plan = scan
+    while catalyst.class_name(plan).rpartition(".")[2] in _PASSED:
+        (plan,) = catalyst.children(plan)
+    if catalyst.children(plan):
+        scan = _over_leaves(scan, gate)
+    return gated(scan, gate)
+
+
+def _over_leaves(plan: Plan, gate: Plan) -> Plan:
+    children = catalyst.children(plan)
+    if not children:
+        return gated(plan, gate)
+    return catalyst.with_children(plan, [_over_leaves(child, gate) for child in children])

@@ -1,0 +1,273 @@
+"""Tables that can be looked up and scanned: `adapt` finds out which, and the rows are the same."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+import eddyline
+from tests.planner.recording_source import RecordingSource
+
+pytestmark = pytest.mark.slow(40)
+
+PARTS = [(n, n % 3, f"part {n}") for n in range(400) if n % 10] + [(22, 0, "another")]
+"""Some numbers are missing, and one stands twice."""
+
+SCHEMA = "part int, kind int, name string"
+NEVER, SOON = 1_000.0, 2.0
+"""Seconds of a scan that none of these queries waits for, and of one that is soon sooner."""
+
+Register = Callable[..., RecordingSource]
+
+PATTERNS = {
+    "inner": "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.part",
+    "with conditions": "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.part "
+    "AND p.kind < o.id WHERE p.name LIKE '%1%' AND o.id % 2 = 0",
+    "computed": "SELECT o.id, p.name FROM orders o JOIN parts p ON p.part = o.id + 1",
+    "left": "SELECT o.id, p.name FROM orders o LEFT JOIN parts p ON o.part = p.part",
+    "right": "SELECT o.id, p.name FROM parts p RIGHT JOIN orders o ON o.part = p.part",
+    "semi": "SELECT o.id, 's' FROM orders o WHERE o.part IN (SELECT part FROM parts)",
+    "anti": "SELECT o.id, 'a' FROM orders o "
+    "WHERE NOT EXISTS (SELECT 1 FROM parts p WHERE p.part = o.part)",
+    "of parts": "SELECT p.kind, p.name FROM parts p WHERE p.part IN (SELECT part FROM orders)",
+    "aggregate": "SELECT count(1), string(p.kind) FROM orders o JOIN parts p ON o.part = p.part "
+    "GROUP BY p.kind",
+    "subquery": "SELECT o.id, 'x' FROM orders o WHERE o.id < "
+    "(SELECT max(p.part) FROM orders o2 JOIN parts p ON o2.part = p.part)",
+    "one": "SELECT p.kind, p.name FROM parts p WHERE p.part = 401 - 350",
+    "some": "SELECT p.kind, p.name FROM parts p WHERE p.part IN (3, 22, 30, 999) AND p.kind < 2",
+    "no rows": "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.part WHERE o.id < 0",
+}
+SCANNED_AT_ONCE = {
+    "all": "SELECT p.part, p.name FROM parts p WHERE p.kind = 1 OR p.part = 3",
+    "full": "SELECT o.id, p.name FROM orders o FULL JOIN parts p ON o.part = p.part",
+    "null-aware": "SELECT o.id, 'n' FROM orders o WHERE o.part NOT IN (SELECT part FROM parts)",
+    "not of parts": "SELECT p.kind, p.name FROM parts p "
+    "WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE p.part = o.part)",
+    "with itself": "SELECT p.kind, q.name FROM parts p JOIN parts q ON p.part = q.part",
+    "unbound": "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.kind",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain_tables(spark: SparkSession) -> None:
+    """The table as an ordinary one, and the rows that it is joined with."""
+    spark.createDataFrame(PARTS, SCHEMA).cache().createOrReplaceTempView("plain_parts")
+    part = F.when(F.col("id") % 7 != 0, (F.col("id") % 430).cast("int"))
+    orders = spark.range(0, 600, 1, 3).select(F.col("id").cast("int"), part.alias("part"))
+    orders.createOrReplaceTempView("orders")
+
+
+@pytest.fixture
+def register(spark: SparkSession) -> Register:
+    """Registers the table, and returns what is asked."""
+
+    def registered(
+        scan_seconds: float | None,
+        *,
+        pause: float = 0.0,
+        fails: Callable[[int], bool] = lambda _: False,
+        scan: DataFrame | None = None,
+        **options: Any,  # noqa: ANN401 - those of lookup_table
+    ) -> RecordingSource:
+        source = RecordingSource(PARTS, [0])
+
+        def look(keys: list[int]) -> list[tuple[Any, ...]]:
+            found = source(keys)
+            time.sleep(pause)
+            if any(map(fails, keys)):
+                raise ValueError("no answer")
+            return found
+
+        eddyline.lookup_table(
+            spark,
+            "parts",
+            SCHEMA,
+            ["part"],
+            eddyline.PythonLookup(look),
+            key=["part"],
+            scan=spark.table("plain_parts") if scan is None else scan,
+            scan_seconds=scan_seconds,
+            **options,
+        )
+        return source
+
+    return registered
+
+
+def both(spark: SparkSession, sql: str) -> tuple[DataFrame, Counter[Any]]:
+    """Return the adapted query, and the rows that it must have."""
+    plain = spark.sql(sql.replace("parts p", "plain_parts p").replace("M parts)", "M plain_parts)"))
+    return eddyline.adapt(spark.sql(sql)), Counter(plain.collect())
+
+
+def unreadable(spark: SparkSession) -> DataFrame:
+    """Return a scan that fails if anything of it is read."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows >= 0:
+                raise ValueError("the scan was read")
+            yield batch
+
+    return spark.table("plain_parts").mapInArrow(read, SCHEMA)
+
+
+def all_of(patterns: dict[str, str]) -> str:
+    return " UNION ALL ".join(
+        f"SELECT '{name}', * FROM ({sql})"  # noqa: S608 - our own
+        for name, sql in patterns.items()
+    )
+
+
+def keys_of(sql: str, spark: SparkSession) -> set[int]:
+    return {row[0] for row in spark.sql(sql).collect()}
+
+
+def test_keys_are_looked_up_where_that_is_sooner(spark: SparkSession, register: Register) -> None:
+    asked = register(NEVER, scan=unreadable(spark))
+    adapted, expected = both(spark, all_of(PATTERNS))
+    assert Counter(adapted.collect()) == expected
+    wanted = keys_of("SELECT part FROM orders UNION SELECT id + 1 FROM orders", spark) - {None}
+    wanted |= {51, 3, 22, 30, 999}
+    assert asked.keys == Counter(wanted), "each key once, whatever has it"
+
+
+def test_they_are_scanned_where_that_is_sooner(spark: SparkSession, register: Register) -> None:
+    asked = register(SOON, pause=0.05, max_in_flight=2)
+    adapted, expected = both(spark, all_of(PATTERNS))
+    assert Counter(adapted.collect()) == expected
+    assert 0 < len(asked.keys) < 100
+    assert set(asked.keys.values()) == {1}
+
+
+def test_a_table_that_no_key_binds_is_scanned(spark: SparkSession, register: Register) -> None:
+    asked = register(NEVER)
+    adapted, expected = both(
+        spark, all_of(SCANNED_AT_ONCE).replace("JOIN parts q", "JOIN plain_parts q")
+    )
+    del adapted
+    sql = all_of(SCANNED_AT_ONCE)
+    assert Counter(eddyline.adapt(spark.sql(sql)).collect()) == expected
+    assert not asked.keys
+
+
+@pytest.mark.parametrize("on_error", ["fail", "null", "skip"])
+def test_a_key_without_an_answer_leaves_the_table_to_the_scan(
+    spark: SparkSession, register: Register, on_error: str
+) -> None:
+    register(NEVER, fails=lambda key: key == 33, on_error=on_error, retries=0)
+    adapted, expected = both(spark, PATTERNS["left"])
+    assert Counter(adapted.collect()) == expected
+    assert "no answer" in str(eddyline.report(adapted))
+
+
+def test_a_scan_that_is_chosen_and_fails_is_said(spark: SparkSession, register: Register) -> None:
+    register(SOON, pause=0.05, max_in_flight=1, scan=unreadable(spark))
+    with pytest.raises(Exception, match="the scan was read"):
+        both(spark, PATTERNS["inner"])[0].collect()
+
+
+def test_nothing_of_a_scan_that_shuffles_is_read(spark: SparkSession, register: Register) -> None:
+    grouped = (
+        unreadable(spark)
+        .groupBy("part")
+        .agg(F.max("kind").alias("kind"), F.max("name").alias("name"))
+    )
+    asked = register(NEVER, scan=grouped)
+    rows = eddyline.adapt(spark.sql(PATTERNS["inner"] + " WHERE o.id = 22")).collect()
+    assert sorted(row.name for row in rows) == ["another", "part 22"]
+    assert set(asked.keys) == {22}
+
+
+def test_a_limit_above_takes_rows_of_the_join(spark: SparkSession, register: Register) -> None:
+    register(NEVER, scan=unreadable(spark))
+    adapted, expected = both(spark, PATTERNS["inner"])
+    taken = Counter(adapted.take(5))
+    assert taken.total() == 5
+    assert taken <= expected
+
+
+def test_without_adaptive_execution_and_as_an_rdd_it_is_scanned(
+    spark: SparkSession, register: Register
+) -> None:
+    asked = register(NEVER)
+    adapted, expected = both(spark, PATTERNS["inner"])
+    assert adapted.rdd.count() == expected.total()
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        assert Counter(both(spark, PATTERNS["inner"])[0].collect()) == expected
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", "true")
+    assert not asked.keys
+
+
+def test_functions_on_the_other_side_are_not_called_twice(
+    spark: SparkSession, register: Register
+) -> None:
+    asked = register(NEVER)
+    called = spark.sparkContext.accumulator(0)
+
+    @F.udf("boolean")
+    def odd(number: int) -> bool:
+        called.add(1)
+        return number % 2 == 1
+
+    joined = spark.table("orders").where(odd("id")).join(spark.table("parts"), "part")
+    plain = spark.table("orders").where("id % 2 = 1").join(spark.table("plain_parts"), "part")
+    assert Counter(eddyline.adapt(joined).collect()) == Counter(plain.collect())
+    assert called.value <= 600
+    assert not asked.keys
+
+
+def test_a_session_under_enable_chooses_as_well(spark: SparkSession, register: Register) -> None:
+    asked = register(NEVER, scan=unreadable(spark))
+    _, expected = both(spark, PATTERNS["left"])
+    with eddyline.enable(spark):
+        assert Counter(spark.sql(PATTERNS["left"]).collect()) == expected
+    assert asked.keys
+    assert set(asked.keys.values()) == {1}
+
+
+def test_it_says_what_will_be_and_what_was(spark: SparkSession, register: Register) -> None:
+    register(NEVER)
+    adapted, _ = both(spark, PATTERNS["inner"])
+    what = (
+        "parts is looked up by part, unless the keys of the query take longer than a scan "
+        "(1,000 s, as declared): then it is scanned"
+    )
+    assert what in str(eddyline.explain(adapted))
+    assert what in str(eddyline.explain(spark.sql(PATTERNS["inner"])))
+    adapted.collect()
+    report = eddyline.report(adapted)
+    assert "parts was looked up: in " in str(report)
+    (table,) = report.asked
+    keys = len(keys_of("SELECT DISTINCT part FROM orders WHERE part IS NOT NULL", spark))
+    assert (table.name, table.keys, table.requests) == ("parts", keys, keys)
+    assert table.choice.endswith("a scan takes 1,000 s")
+
+
+def test_what_a_scan_takes_is_known_by_its_size_or_said(
+    spark: SparkSession, register: Register
+) -> None:
+    """A small one begins at once, and no stage comes before it."""
+    asked = register(None, scan=spark.range(400).selectExpr("int(id) part", "0 kind", "'x' name"))
+    sql = PATTERNS["inner"]
+    assert "Looked up or scanned" not in str(eddyline.explain(spark.sql(sql)))
+    assert eddyline.adapt(spark.sql(sql)).count()
+    assert not asked.keys
+    large = spark.range(100_000_000).selectExpr("int(id) part", "0 kind", "'x' name")
+    register(None, scan=large)
+    assert "by its size" in str(eddyline.explain(spark.sql(sql)))
+    with pytest.raises(ValueError, match="scan_seconds is a number above 0"):
+        register(-1.0)
+    source = eddyline.PythonLookup(len)
+    with pytest.raises(ValueError, match="there is no scan"):
+        eddyline.lookup_table(spark, "t", "a int", ["a"], source, scan_seconds=3.0)
