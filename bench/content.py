@@ -238,10 +238,16 @@ def functions(microseconds: float) -> list[Callable[[int, int], bool]]:
     return [predicate(own) for own in range(KINDS)]
 
 
-def table_of(spark: SparkSession, rows: int) -> DataFrame:
-    """Return rows of all kinds in turn, with a number at random for each predicate."""
+def table_of(spark: SparkSession, rows: int, kind: int | None = None) -> DataFrame:
+    """Return rows of all kinds in turn, or those of one, with a number at random a predicate.
+
+    Were those of one kind filtered from all, Spark would know the kind, and ask each predicate
+    twice: of the column and of the constant.
+    """
     numbers = (f"xxhash64(id, {i}) & 1048575 AS u{i}" for i in range(KINDS))
     frame = spark.range(rows, numPartitions=CORES)
+    if kind is not None:
+        frame = spark.range(kind, rows, KINDS, numPartitions=CORES).toDF("id")
     return frame.selectExpr("id", f"id % {KINDS} AS kind", *numbers).localCheckpoint()
 
 
@@ -269,7 +275,7 @@ def on_spark(spark: SparkSession, rows: int, turns: int) -> dict[str, list[OnSpa
     """
     nanoseconds = itertools.count()
     frame = table_of(spark, rows)
-    of_kinds = [frame.filter(F.col("kind") == kind).localCheckpoint() for kind in range(KINDS)]
+    of_kinds = [table_of(spark, rows, kind) for kind in range(KINDS)]
 
     def counted(query: DataFrame) -> tuple[int, int]:
         one = query.agg(F.count("*"), F.sum("id")).first()
