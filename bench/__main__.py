@@ -33,6 +33,7 @@ import bench.predicates.benchmark
 import bench.quota.benchmark
 import bench.realistic.benchmark
 import bench.remembering.benchmark
+import bench.shared_learning
 import bench.sharing.grouped_filters
 import bench.short.benchmark
 import bench.soak.benchmark
@@ -91,6 +92,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "watching": bench.watching.main,
     "lookups": bench.lookups.benchmark.main,
     "functions": bench.lookups.functions.main,
+    "shared-learning": bench.shared_learning.main,
     "sharing": bench.sharing.grouped_filters.main,
     "rules": bench.standing.rules.main,
     "sinks": bench.standing.sinks.main,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from unittest.mock import patch
 from urllib.request import urlopen
 
 from pyspark.errors import PythonException
@@ -19,6 +20,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import BooleanType
 
 import eddyline
+from eddyline.planner.block_registry import registry_of
 
 
 @udf(BooleanType())
@@ -29,6 +31,16 @@ def even(n: int) -> bool:
 @udf(BooleanType())
 def tenth(n: int) -> bool:
     return n % 10 == 0
+
+
+@udf(BooleanType())
+def third(n: int) -> bool:
+    return n % 3 == 0
+
+
+@udf(BooleanType())
+def fifth(n: int) -> bool:
+    return n % 5 == 0
 
 
 def filtered(spark: SparkSession) -> DataFrame:
@@ -85,11 +97,20 @@ def seen_live(spark: SparkSession) -> str:
             return f"{json.load(answer)['queries'][0]['rows_in']} rows seen"
 
 
+def short_tasks(spark: SparkSession) -> str:
+    fast = eddyline.adapt(spark.range(0, 2_000, 1, 12).filter(third("id") & fifth("id")))
+    learned = registry_of(spark.sparkContext).learned
+    with patch.object(learned, "told", wraps=learned.told) as told:
+        rows = fast.count()
+    return f"{rows} rows, {'asked' if told.call_count else 'nobody asked'}"
+
+
 PATHS: dict[str, Callable[[SparkSession], str]] = {
     "filter": a_filter,
     "join": a_join,
     "lookup": a_lookup,
     "enable": enabled,
+    "short tasks": short_tasks,
     "watch": watched,
     "live": seen_live,
 }

@@ -47,6 +47,7 @@ EXPECTED: Final = {
     "join": "join: 100 rows, 1 block",
     "lookup": "lookup: sum 900",
     "enable": "enable: 200 rows, 2000 reported",
+    "short tasks": "short tasks: 134 rows, asked",
     "watch": "watch: 200 rows",
     "live": "live: 2000 rows seen",
 }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
+from weakref import WeakMethod
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -13,11 +14,15 @@ from pyspark.sql.functions import expr, udf
 from pyspark.sql.types import BooleanType
 
 import eddyline
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.prior import Prior
+from eddyline.planner import block_registry
 from eddyline.planner.adapt import adapted_blocks
-from eddyline.planner.block_registry import registry_of
+from eddyline.planner.block_registry import Block, registry_of
 from eddyline.planner.learned import learned_store
+from eddyline.planner.learned.learned_store import Told
+from eddyline.tasks import others_learned
 from tests.fresh_process import printed_lines
 
 ROWS = 4_000
@@ -98,6 +103,42 @@ def test_a_function_is_made_again_once_something_is_known(
 
 def newest_run(spark: SparkSession) -> int:
     return max(options.run for _, options in adapted_blocks(first_query(spark)))
+
+
+def many_short_tasks(spark: SparkSession) -> DataFrame:
+    """Twice as many as those that do not ask with the first task of a worker."""
+    rows = spark.range(0, ROWS, 1, 2 * others_learned.FEW_TASKS)
+    return rows.filter(even("id") & fifth("id") & third("id"))
+
+
+def test_a_worker_is_told_what_others_have_learned_while_the_stage_runs(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = registry_of(spark.sparkContext)
+    assert registry._asked_at is None  # on one machine
+    monkeypatch.setattr(block_registry, "local_cores", lambda _: None)
+    asked_at = block_registry._listening(spark.sparkContext, WeakMethod(registry._told))
+    monkeypatch.setattr(registry, "_asked_at", asked_at)
+    fast = eddyline.adapt(many_short_tasks(spark))
+    assert priors(fast) == ()
+    told = []
+    tell = registry.learned.told
+
+    def noted(block: Block) -> Told:
+        told.append(tell(block))
+        return told[-1]
+
+    monkeypatch.setattr(registry.learned, "told", noted)
+    assert fast.count() == len(range(0, ROWS, 30))
+    assert any(map(any, told))
+
+
+def test_where_nobody_can_be_asked_tasks_go_on(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = Address("127.0.0.1", 1, "token", "learned/1")
+    monkeypatch.setattr(registry_of(spark.sparkContext), "_asked_at", nobody)
+    assert eddyline.adapt(many_short_tasks(spark)).count() == len(range(0, ROWS, 30))
 
 
 def test_people_see_it_and_may_forget_it(spark: SparkSession) -> None:

@@ -8,6 +8,7 @@ function.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,17 +20,21 @@ from pyspark import Accumulator, SparkContext
 from pyspark.sql import DataFrame
 
 from eddyline import counters
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.digest import digest
+from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
+from eddyline.host.session import local_cores
 from eddyline.latest import Latest
 from eddyline.planner.action_records import ActionRecords
-from eddyline.planner.learned.learned_store import LearnedStore
+from eddyline.planner.learned.learned_store import LearnedStore, Told
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.filter_task import fused_command, result_type
+from eddyline.tasks.others_learned import telling
 from eddyline.tasks.remembered_call import remembered_command
 from eddyline.tasks.task_records import (
     Records,
@@ -115,6 +120,7 @@ class Registry:
         self._by_key: WeakValueDictionary[str, Fused] = WeakValueDictionary()
         self._adapted = Latest[int, AdaptedFrame](BLOCKS)
         self._runs = itertools.count(1)
+        self._asked_at = _listening(context, WeakMethod(self._told))
 
     def next_run(self) -> int:
         """Return a number that no other call of ``adapt`` has had, in whatever thread."""
@@ -131,7 +137,7 @@ class Registry:
         """
 
         def made(of: FilterBlock) -> bytes:
-            return fused_command(of, options, self.records)
+            return fused_command(of, options, self.records, self._asked_at)
 
         fused = self._known(block, options, one_value=False) or Fused(
             made(block), block, options, made
@@ -224,6 +230,11 @@ class Registry:
             if fused is not None:
                 self.learned.reported(fused.block, record)
 
+    def _told(self, key: str) -> Told:
+        """Return what is known now of the block whose tasks report under a key."""
+        made = self.reporting(key)
+        return () if made is None else self.learned.told(made[0])
+
     def _count(self, block: Block | None, record: TaskRecord) -> None:
         # The calls of a concurrent function are the driver's, each for any number of tasks.
         driven = () if block is None else tuple(f.driver is not None for f in block.functions)
@@ -265,6 +276,23 @@ class Registry:
 
 def _parts(fused: Fused | None) -> tuple[Block, RoutingOptions] | None:
     return None if fused is None else (fused.block, fused.options)
+
+
+def _listening(context: SparkContext, told: WeakMethod[Callable[[str], Told]]) -> Address | None:
+    """Return where tasks ask what others have learned; None where none need to, or none can.
+
+    On one machine a worker process for each core soon knows by itself.
+    """
+    if local_cores(str(context.master)) is not None:
+        return None
+
+    def told_now(key: str) -> Told:
+        tell = told()
+        return () if tell is None else tell(key)
+
+    with contextlib.suppress(OSError, ValueError):
+        return channel_of(context).listen("learned", telling(told_now))
+    return None
 
 
 _registries = PerContext(Registry, Registry.close)

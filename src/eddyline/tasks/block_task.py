@@ -13,7 +13,7 @@ import numpy as np
 from pyspark import TaskContext
 
 from eddyline.asking.driver_channel import Address
-from eddyline.blocks.chosen_policy import ChosenPolicy
+from eddyline.blocks.chosen_policy import WRITTEN_ORDER, ChosenPolicy
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.eddy import Learned
@@ -26,7 +26,9 @@ from eddyline.expressions import forget_programs
 from eddyline.latest import Latest
 from eddyline.reports.records import OrderSlice, TaskRecord
 from eddyline.tasks.action_settings import settings_of_action
+from eddyline.tasks.others_learned import ASKS, FEW_TASKS, SHORT_TASK, Told, told_by
 from eddyline.tasks.task_functions import task_functions
+from eddyline.tasks.task_records import record_key
 from eddyline.tasks.worker_memory import WithMemory
 from eddyline.wall_clock import WallClock, WorkClock
 
@@ -43,12 +45,16 @@ class WorkerMemory:
 
     ``learned`` is what the last task of a block knew at its end, by block and policy;
     ``prepared`` are eddies whose SteMs hold what every task needs, by run of the query and block.
+    ``asked`` says how often tasks have asked what others have learned, by block and policy, too.
     """
 
     learned: Latest[tuple[str, ChosenPolicy], Learned] = field(
         default_factory=lambda: Latest(LEARNED_BLOCKS)
     )
     prepared: Latest[str, JoinEddy] = field(default_factory=lambda: Latest(PREPARED_BLOCKS))
+    asked: Latest[tuple[str, ChosenPolicy], int] = field(
+        default_factory=lambda: Latest(LEARNED_BLOCKS)
+    )
 
 
 MEMORY: Final = WorkerMemory()
@@ -89,14 +95,33 @@ class BlockTask:
         self.generator = np.random.default_rng([options.seed, partition])
         self._identity = identity
         self._key = (identity, options.policy)
+        self._reports_as = record_key(identity, options)
+        self._partition = partition
 
     def known(self) -> Learned | None:
         """Return what the last task of this block has learned here, None if there was none."""
         return MEMORY.learned.get(self._key)
 
-    def finish(self, learned: Learned, error: BaseException | None) -> None:
-        """End the user's functions; leave what was learned for the next task."""
+    def told_by_others(self, driver: Address | None, priors: Told) -> Told:
+        """Return what the driver says that all tasks have learned; empty where it is not asked.
+
+        It is where the stage has more than a few tasks, or more than workers, until it has told
+        something to this process once; unless ``priors`` say enough.
+        """
+        asked = MEMORY.asked.get(self._key) or 0
+        if driver is None or asked >= ASKS or (priors and all(priors)):
+            return ()
+        if self._key[1] == WRITTEN_ORDER or (self._partition < FEW_TASKS and not self.known()):
+            return ()
+        told = told_by(driver, self._reports_as)
+        MEMORY.asked.put(self._key, ASKS if told else asked + 1)
+        return told
+
+    def finish(self, learned: Learned, error: BaseException | None, rows: int = 0) -> None:
+        """End the user's functions; leave what was learned of ``rows`` for the next task."""
         MEMORY.learned.put(self._key, learned)
+        if rows > SHORT_TASK:
+            MEMORY.asked.put(self._key, ASKS)
         forget_programs()
         self.work_clock.close()
         with contextlib.ExitStack() as functions:

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
@@ -34,6 +35,7 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import call_of
 from eddyline.expressions.program import spread
+from eddyline.expressions.terms import conjuncts_of
 from eddyline.expressions.value_types import relabelled
 from eddyline.quirks import arrow_columns
 from eddyline.reports.merging import compacted
@@ -130,10 +132,16 @@ def result_type(block: FilterBlock) -> StructType:
 
 
 def fused_command(
-    block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
+    block: FilterBlock,
+    options: RoutingOptions,
+    records: Accumulator[Records],
+    driver: Address | None = None,
 ) -> bytes:
-    """Return the fused function of a block, pickled as Spark keeps user functions."""
-    fused = FusedFilter(block, options, records)
+    """Return the fused function of a block, pickled as Spark keeps user functions.
+
+    Its tasks ask the ``driver`` what others have learned, where there is one to be asked.
+    """
+    fused = FusedFilter(block, options, records, driver)
     return pickled(arrow_columns.by_task(fused), result_type(block))
 
 
@@ -141,21 +149,27 @@ class FusedFilter:
     """The callable that Spark runs, once a task."""
 
     def __init__(
-        self, block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
+        self,
+        block: FilterBlock,
+        options: RoutingOptions,
+        records: Accumulator[Records],
+        driver: Address | None,
     ) -> None:
-        """Bind a block to the way it is routed and to where its tasks report."""
+        """Bind a block to the way it is routed, where its tasks report, and whom they ask."""
         self._block = block
         self._options = options
         self._records = records
+        self._driver = driver
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel with the block packed by itself, which tasks of one process unpickle once."""
-        return _fused_filter, (packed((self._block, self._options)), self._records)
+        content = packed((self._block, self._options, self._driver))
+        return _fused_filter, (content, self._records)
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
         """Filter the batches of one task: arrays of one argument, or tuples of several."""
         key = record_key(self._block.identity, self._options)
-        task = FilterTask(self._block, self._options)
+        task = FilterTask(self._block, self._options, self._driver)
         rounds = Rounds.of_filter(self._block)
         news = live_news(key)
         if news.wanted:
@@ -179,15 +193,20 @@ class FusedFilter:
 
 
 def _fused_filter(content: bytes, records: Accumulator[Records]) -> FusedFilter:
-    block, options = unpacked(content)
-    return FusedFilter(block, options, records)
+    block, options, driver = unpacked(content)
+    return FusedFilter(block, options, records, driver)
 
 
 class FilterTask(BlockTask):
     """One task's eddy over filters."""
 
-    def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
-        """Make the eddy, which begins with what the last one of this process knew."""
+    def __init__(
+        self, block: FilterBlock, options: RoutingOptions, driver: Address | None = None
+    ) -> None:
+        """Make the eddy, which begins with what the last one of this process knew.
+
+        Or, once, with what the ``driver`` says that all tasks have learned.
+        """
         super().__init__(
             block.identity,
             block.functions,
@@ -202,6 +221,9 @@ class FilterTask(BlockTask):
             for field in result_type(block)
         ]
         self._orders = Orders()
+        conjuncts = len(conjuncts_of(block.predicate))
+        told = self.told_by_others(driver, block.priors) if conjuncts > 1 else ()
+        told = told if len(told) == conjuncts else ()
         self._eddy = FilterEddy(
             FilterPlan(
                 block.predicate,
@@ -210,14 +232,14 @@ class FilterTask(BlockTask):
                 tuple(function.name for function in block.functions),
                 block.argument_names,
                 block.waits,
-                block.priors,
+                told or block.priors,
             ),
             self.functions,
             options.policy.make,
             self.work_clock,
             self.generator,
             instrument=self._orders,
-            learned=self.known(),
+            learned=None if told else self.known(),
             hands_on_errors=block.hands_on_errors,
         )
         self._errors = ErrorTexts()
@@ -275,7 +297,7 @@ class FilterTask(BlockTask):
 
     def end(self, error: BaseException | None) -> None:
         """End the user's functions; leave what was learned for the next task."""
-        self.finish(self._eddy.learned(), error)
+        self.finish(self._eddy.learned(), error, self._eddy.statistics().rows_in)
 
     def record(self) -> TaskRecord:
         """Return what this task did."""

@@ -28,8 +28,13 @@ So a distribution that has changed is believed after one action of some thousand
 rows do not outweigh what was seen before.
 """
 
-LEAST: Final = 64.0
-"""Rows that a predicate must have seen before tasks are told of it."""
+LEAST: Final = 8.0
+"""Rows that a predicate must have seen before tasks are told of it, as many as of a first look.
+
+One that stands late in the order sees no more in a whole query, and each task that is not told of
+it looks again. Six predicates over 20 tasks of 500 rows then take 1.09 to 1.28 times the cost that
+they take in one long task, whatever an earlier query has learned, and 0.97 to 0.98 with 8 for 64.
+"""
 
 OTHER_SHARE: Final = 0.05
 """Change of the share that passes which makes a function worth making again."""
