@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from eddyline.standing.standing_queries import StandingQueries
+from eddyline.standing.tasks.cell_state import _ROWS
 from tests.standing.feeds import Feed, Gathered
 from tests.standing.test_standing_queries import SCHEMA, START, events
 
@@ -28,7 +29,8 @@ def in_store(spark: SparkSession, state: Path) -> int:
     copied = state.parent / "copied"
     shutil.copytree(checkpoint, copied)
     store = spark.read.format("statestore").option("path", str(copied))
-    return store.option("stateVarName", "rows").load().count()
+    kept = store.option("stateVarName", "kept").load()
+    return kept.where(kept["user_map_key"]["kind"] == _ROWS).count()
 
 
 def until(done: Callable[[], bool], queries: StandingQueries) -> None:
