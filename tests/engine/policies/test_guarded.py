@@ -214,6 +214,23 @@ def test_what_is_known_beforehand_goes_to_policies_that_take_it() -> None:
     assert rank.failure is None
 
 
+def test_a_policy_that_fails_to_say_whether_it_routes_by_content() -> None:
+    class Odd(StaticPolicy):
+        shifts = 0
+
+        @property
+        def by_content(self) -> bool:
+            raise ZeroDivisionError
+
+        def tell_apart(self, classes: object) -> None: ...
+
+    policy = GuardedPolicy("odd", Odd)
+    policy.start(Routes(2), np.random.default_rng(0))
+    assert (policy.by_content, policy.shifts) == (False, 0)
+    assert policy.failure is not None
+    assert "by_content" in policy.failure
+
+
 def test_a_guard_changes_no_decision() -> None:
     passes = np.random.default_rng(3).random((3, 3000)) < np.array([[0.9], [0.6], [0.3]])
     guarded = filtered(lambda: GuardedPolicy("a", AdaptivePolicy), passes)

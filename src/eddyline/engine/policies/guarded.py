@@ -90,24 +90,30 @@ class GuardedPolicy:
     @property
     def by_content(self) -> bool:
         """Whether the policy wants tuples to be told apart by their values."""
-        return (policy := self._by_content()) is not None and bool(policy.by_content)
+        return bool(self._said("by_content"))
 
     @property
     def shifts(self) -> int:
         """How many changes of selectivities it has noticed."""
-        return 0 if (policy := self._by_content()) is None else policy.shifts
+        return self._said("shifts")
 
     def tell_apart(self, classes: Sequence[Mapping[int, Prior]]) -> None:
         """Tell the policy of classes."""
-        if (policy := self._by_content()) is not None:
+        if self.failure is None and isinstance(self._policy, RoutesByContent):
             try:
-                policy.tell_apart(classes)
+                self._policy.tell_apart(classes)
             except Exception as error:  # noqa: BLE001 - whatever the policy raises
                 self._fail("tell_apart", error)
 
-    def _by_content(self) -> RoutesByContent | None:
-        policy = self._policy
-        return policy if self.failure is None and isinstance(policy, RoutesByContent) else None
+    def _said(self, name: str) -> int:
+        """Return a number, or whether, of a policy that routes by content; 0 of any other."""
+        if self.failure is None:
+            try:
+                if isinstance(self._policy, RoutesByContent):
+                    return index(getattr(self._policy, name))
+            except Exception as error:  # noqa: BLE001 - whatever the policy raises
+                self._fail(name, error)
+        return 0
 
     def route(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
