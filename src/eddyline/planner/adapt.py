@@ -1,6 +1,6 @@
 """The public face: give a DataFrame, get one with the same rows that adapts while it runs.
 
-Over 450 lines: ``adapt``, ``explain`` and ``enable`` make one rewriting, and much is what users read.
+Over 450 lines: all verbs here make one rewriting, and much of it is what users read.
 """
 
 from __future__ import annotations
