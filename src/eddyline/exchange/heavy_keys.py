@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from eddyline.distinct_values import distinct
+
 Words = npt.NDArray[np.int64]
 
 LEAST_SEEN: Final = 16
@@ -84,7 +86,7 @@ def heavy_keys(
     samples = [sample for sample in samples if len(sample.words)]
     if not samples or share == 1:
         return None
-    words = np.unique(np.concatenate([sample.words for sample in samples]))
+    words = distinct(np.concatenate([sample.words for sample in samples]))
     seen = np.zeros((len(samples), len(words)))
     for counts, sample in zip(seen, samples, strict=True):
         counts[np.searchsorted(words, sample.words)] = sample.counts

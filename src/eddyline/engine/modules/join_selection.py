@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from eddyline.distinct_values import distinct
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
@@ -222,7 +223,7 @@ class JoinSelection:
         unknown = places[known[places] == UNKNOWN]
         if len(unknown):
             if batch.signature.spanned != self.relations:
-                unknown = np.unique(unknown)
+                unknown = distinct(unknown)
             self._ask(batch, relation, unknown, known, verdicts, store.first)
         states = known[places]
         goes_on: npt.NDArray[np.bool_] = (states == TRUE) | (states == FAILED)

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from eddyline.distinct_values import distinct
 from eddyline.standing.engine import filter_kernels as kernels
 from eddyline.standing.engine.boxes import Constraints, Integers, axis_of
 
@@ -78,7 +79,7 @@ class _Extent:
     @classmethod
     def of(cls, attribute: int, least: Integers, greatest: Integers) -> _Extent:
         after = greatest[greatest < np.iinfo(np.int64).max] + 1
-        return cls(attribute, least, greatest, np.unique(np.concatenate([least, after])))
+        return cls(attribute, least, greatest, distinct(np.concatenate([least, after])))
 
     def widths(self) -> npt.NDArray[np.float64]:
         """Return the share of all stretches between ends that each range covers."""
@@ -121,13 +122,15 @@ def _groups(boxes: Constraints, attributes: int) -> Iterator[tuple[Integers, tup
     """Yield the boxes that are looked up by the same pair of attributes, with that pair."""
     pairs = _most_selective(boxes, attributes)
     for keep in (2, 1, 0):  # axes of a box in a rare company
-        keys, group, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+        codes = (pairs[:, 0] - NO_AXIS) * (attributes + 1) + pairs[:, 1] - NO_AXIS
+        keys, group, sizes = np.unique(codes, return_inverse=True, return_counts=True)
         if len(keys) <= MOST_GRIDS:
             break
         rare = np.argsort(-sizes, kind="stable")[MOST_GRIDS // 2 :]
-        pairs[np.isin(group.reshape(-1), rare), max(keep - 1, 0) :] = NO_AXIS
-    for number, key in enumerate(keys.tolist()):
-        yield np.flatnonzero(group.reshape(-1) == number), (key[0], key[1])
+        pairs[np.isin(group, rare), max(keep - 1, 0) :] = NO_AXIS
+    for number, code in enumerate(keys.tolist()):
+        one, other = divmod(code, attributes + 1)
+        yield np.flatnonzero(group == number), (one + NO_AXIS, other + NO_AXIS)
 
 
 def _most_selective(boxes: Constraints, attributes: int) -> Integers:

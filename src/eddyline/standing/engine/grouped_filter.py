@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from eddyline.distinct_values import distinct
 from eddyline.expressions import Expression
 from eddyline.expressions.vector import Scope
 from eddyline.standing.engine import filter_kernels as kernels
@@ -105,7 +106,7 @@ def _cuts(boxes: Constraints, its: Integers) -> Integers:
     """Return the words at which a stretch begins; NULL is a stretch of its own."""
     greatest = boxes.greatest[its]
     after = greatest[greatest < np.iinfo(np.int64).max] + 1
-    return np.unique(np.concatenate([[LEAST], boxes.least[its], after])).astype(np.int64)
+    return distinct(np.concatenate([[LEAST], boxes.least[its], after]).astype(np.int64))
 
 
 MATCHES_A_TUPLE = 4
@@ -254,6 +255,6 @@ class GroupedFilter:
         if self._index is None:
             boxes = self._boxes.constraints()
             grids = grids_over(boxes, len(self._boxes.attributes))
-            doubles = len(np.unique(boxes.queries)) < len(boxes.queries)
+            doubles = bool((np.diff(boxes.queries) == 0).any())
             self._index = _Index(grids, doubles or len(grids.grids) > 1)
         return self._index

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from eddyline.distinct_values import distinct
 from eddyline.expressions import Expression, evaluate
 from eddyline.expressions.strings import TextTest
 from eddyline.expressions.vector import Scope
@@ -176,9 +176,11 @@ class PatternSegment:
             _key(self._negated.pairs(*passed), len(self._query_of)), return_counts=True
         )
         failing = failing[count == self._negations[failing % len(self._query_of)]]
-        at, clauses = np.divmod(np.setdiff1d(failing, keys), len(self._query_of))
-        lost = np.unique(at * len(self) + self._query_of[clauses])
-        won = np.setdiff1d(won, lost)
+        at, clauses = np.divmod(
+            np.setdiff1d(failing, keys, assume_unique=True), len(self._query_of)
+        )
+        lost = distinct(at * len(self) + self._query_of[clauses])
+        won = np.setdiff1d(won, lost, assume_unique=True)
         return self._of_queries(won), self._of_queries(lost[self._needed[lost % len(self)] == 0])
 
     def _of_queries(self, keys: Integers) -> Pairs:
@@ -193,8 +195,7 @@ def _key(pairs: Pairs, numbers: int) -> Integers:
 
 
 def _keys(pairs: Pairs, numbers: int) -> Integers:
-    keys: npt.NDArray[np.int64] = np.unique(_key(pairs, numbers))
-    return keys
+    return distinct(_key(pairs, numbers))
 
 
 def _numbers(pairs: Pairs, texts: int, sets: LineageSets) -> Lineages:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from eddyline.distinct_values import distinct
 from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate, parts_of
 from eddyline.standing.engine.aggregation.alike_values import grouped_alike
 from eddyline.standing.engine.aggregation.estimates import Weights, weighted_parts
@@ -199,7 +200,7 @@ class AggregateParts(ABC):
         if len(self._fragments) <= FEW_FRAGMENTS:
             return
         numbers = [table.column(FRAGMENT).to_numpy() for table in self._parts.values()]
-        used = np.unique(np.concatenate(numbers)) if numbers else np.empty(0, np.int32)
+        used = distinct(np.concatenate(numbers)) if numbers else np.empty(0, np.int32)
         if len(self._fragments) > 2 * len(used):
             new = self._fragments.keep_only(used)
             self._parts = {
