@@ -33,6 +33,7 @@ import bench.predicates.benchmark
 import bench.quota.benchmark
 import bench.realistic.benchmark
 import bench.remembering.benchmark
+import bench.ripple
 import bench.shared_learning
 import bench.sharing.grouped_filters
 import bench.short.benchmark
@@ -62,6 +63,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "tpch": bench.tpch.benchmark.main,
     "adversarial": bench.adversarial.benchmark.main,
     "remembering": bench.remembering.benchmark.main,
+    "ripple": bench.ripple.main,
     "realistic": bench.realistic.benchmark.main,
     "flights": bench.flights.main,
     "forecast": bench.forecast.benchmark.main,

@@ -189,6 +189,46 @@ def test_estimates_on_the_way_come_with_intervals(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
+    "sql",
+    [
+        (
+            "SELECT p.state, count(f.zip) AS n, sum(f.id) / count(*) AS m FROM fec f "
+            "JOIN plain_zips p ON f.zip = p.zip GROUP BY p.state"
+        ),
+        (
+            "SELECT count(*) AS n, sum(f.id) AS s FROM fec f JOIN fec g ON f.zip = g.zip JOIN "
+            "plain_zips p ON p.zip = g.zip WHERE upper(p.state) = 'NJ'"
+        ),
+        "SELECT count(*) AS n FROM fec f JOIN (SELECT * FROM fec WHERE id < 0) g ON f.id = g.id",
+    ],
+)
+def test_two_large_scans_are_sampled_at_rates(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    monkeypatch.setattr("eddyline.watching.work.LARGE_BYTES", 0)
+    monkeypatch.setattr("eddyline.watching.work.LARGE_PART", 0.0)
+    parts = watched(spark.sql(sql), units=15)
+    last = parts[-1]
+    assert last.estimates is not None
+    assert last.estimates.exact
+    names = spark.sql(sql).columns
+    found = last.estimates.table.select(names).to_pylist()
+    assert rounded_rows(found) == rounded_rows([row.asDict() for row in spark.sql(sql).collect()])
+    sampled = [source for source in last.sources if source.units is not None]
+    assert [source.units for source in sampled] == [(15, 15)] * 2
+    for part in parts:
+        rates = [source.rate for source in part.sources if source.rate is not None]
+        assert not rates or sum(rates) == pytest.approx(1.0)
+
+
+def rounded_rows(rows: Sequence[dict[str, Any]]) -> Counter[tuple[str, ...]]:
+    return Counter(
+        tuple(repr(round(v, 9)) if isinstance(v, float) else str(v) for v in row.values())
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize(
     ("sql", "message"),
     [
         ("SELECT max(array(amount)) FROM fec", r"max\(.*amount\)\) has no running estimate"),
@@ -330,6 +370,7 @@ def test_the_table_shows_what_has_come(spark: SparkSession) -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]  # a text file in memory
     assert "20 rows in" in text
     assert "exact, in" in text
+    assert "3 of 3 units" in text
     assert "3,000" in text
 
 

@@ -1,7 +1,7 @@
 """Values computed from aggregates, as ``sum(x) / count(*)``, while these are still estimates.
 
 A formula's value is what it gives for the estimates. Its interval comes from a linear formula that
-changes as it does over one standard error of each aggregate to either side: what a unit has added
+changes as it does over one standard error of each aggregate to either side: what units have added
 to that is a total like any other (Taylor linearization: Cochran, Sampling Techniques, 1977,
 Section 6.3, for ratios; the differences in place of derivatives hold for steps as well). What
 units add to several aggregates together is in it, so that a ratio of two that go up and down
@@ -10,7 +10,7 @@ together varies less than either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, TypeAlias
@@ -21,6 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+
+Terms: TypeAlias = Mapping[str, Floats]
+"""A sum of measures, by name: the factor of each, by group."""
 
 Compute: TypeAlias = Callable[[Sequence[pa.Array], bool], pa.Array]
 """From the columns of the groups, then of all aggregates, to the formula's.
@@ -50,31 +53,31 @@ class Formula:
 class Estimated:
     """An aggregate as estimated from the units that are done, by group.
 
-    ``values`` are in the aggregate's type. ``scores``, of shape (groups, units done), are what
-    units add, such that the aggregate's error is that of their total, and ``errors`` the standard
-    errors by group; None where there is no telling, as of a least value.
+    ``values`` are in the aggregate's type. ``terms`` is a sum of measures whose estimated total has
+    the aggregate's error, and ``errors`` are the standard errors by group; None where there is no
+    telling, as of a least value.
     """
 
     values: pa.Array
-    scores: Floats | None
+    terms: Terms | None
     errors: Floats | None
 
 
 def linearized(
     formula: Formula, groups: Sequence[pa.Array], aggregates: Sequence[Estimated]
-) -> tuple[pa.Array, Floats | None]:
-    """Return a formula's values by group, and the scores of units; None where there are none.
+) -> tuple[pa.Array, Terms | None]:
+    """Return a formula's values by group, and the terms of its error; None where there are none.
 
-    A row of the scores is NaN where the formula has no value to one side.
+    Their factors are NaN for a group where the formula has no value to one side.
     """
     given = [*groups, *(estimated.values for estimated in aggregates)]
     values = formula.compute(given, False)  # noqa: FBT003 - a callable's arguments have no names
     if not _is_number(formula.type):
         return values, None
-    scores: Floats | None = None
+    terms: dict[str, Floats] = {}
     for number in formula.of:
         aggregate = aggregates[number]
-        if aggregate.scores is None or aggregate.errors is None:
+        if aggregate.terms is None or aggregate.errors is None:
             return values, None
         place = len(groups) + number
         low, below = _moved(aggregate.values, -aggregate.errors)
@@ -86,8 +89,9 @@ def linearized(
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             slope = (ends[1] - ends[0]) / (above - below)
         slope = np.where(np.isfinite(slope), slope, np.nan)
-        scores = slope[:, None] * aggregate.scores + (0.0 if scores is None else scores)
-    return values, scores
+        for measure, factor in aggregate.terms.items():
+            terms[measure] = slope * factor + terms.get(measure, 0.0)
+    return values, terms or None
 
 
 def _moved(values: pa.Array, by: Floats) -> tuple[pa.Array, Floats]:

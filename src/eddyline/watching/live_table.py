@@ -22,12 +22,18 @@ BAR = 20
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """What is shown of a relation: ``keys`` were asked for where it is looked up."""
+    """What is shown of a relation: ``keys`` were asked for where it is looked up.
+
+    ``units`` are how many random units are joined, and of how many, where it is read in these, and
+    ``rate`` is its part of what is read now.
+    """
 
     name: str
     rows: int
     ended: bool
     keys: int | None
+    units: tuple[int, int] | None = None
+    rate: float | None = None
 
 
 def live_table(
@@ -114,9 +120,20 @@ def _sources(sources: Sequence[SourceLine]) -> Table:
     table = Table.grid(padding=(0, 2))
     for source in sources:
         mark = Text("✓", style="green") if source.ended else Text("…")
-        asked = "" if source.keys is None else f"{counted(source.keys, 'key')} asked for"
-        table.add_row(mark, Text(source.name), Text(counted(source.rows, "row")), Text(asked))
+        table.add_row(
+            mark, Text(source.name), Text(counted(source.rows, "row")), Text(_how_read(source))
+        )
     return table
+
+
+def _how_read(source: SourceLine) -> str:
+    if source.keys is not None:
+        return f"{counted(source.keys, 'key')} asked for"
+    if source.units is None:
+        return ""
+    done, of = source.units
+    rate = "" if source.rate is None else f", {source.rate:.0%} of what is read now"
+    return f"{done} of {counted(of, 'unit')}{rate}"
 
 
 def _justified(kind: pa.DataType) -> JustifyMethod:

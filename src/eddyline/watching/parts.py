@@ -23,13 +23,17 @@ MISSING: Final = "missing"
 class SourceProgress:
     """What has come of one relation: its name, its rows so far, and whether these are all.
 
-    Of one that is looked up ``keys`` were asked for; None where it is scanned.
+    Of one that is looked up ``keys`` were asked for; None where it is scanned. Of one that is read
+    in random units ``units`` are those that are joined, and all of them; ``rate`` is its part of
+    the units that are read now, where the relations that are read so compete.
     """
 
     name: str
     rows: int
     ended: bool
     keys: int | None = None
+    units: tuple[int, int] | None = None
+    rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

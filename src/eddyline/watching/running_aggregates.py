@@ -1,12 +1,12 @@
 """Aggregates of a result that is still growing: estimates, and intervals that hold.
 
-The rows of one relation were dealt out at random into units, each row by itself, and units are
-worked one by one. So the units that are done are a simple random sample of all units, and what
-their rows have added to the result, unit by unit, tells how much the others will add: the total
-is estimated by expansion, its variance by that of the units' totals, with the correction for a
-finite population, an average as the ratio of two totals (Cochran, Sampling Techniques, 1977,
-Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). For a least or
-a greatest value a sample only shows that the final one is no greater, or no less.
+The rows of one relation, or of two, were dealt out at random into units, each row by itself, and
+units are worked one by one. So the units that are done are a simple random sample of all units, and
+what their rows have added to the result tells how much the others will add: the total is estimated
+by expansion, its variance as in :mod:`~eddyline.watching.unit_totals`, an average as the ratio of
+two totals (Cochran, Sampling Techniques, 1977, Sections 2.5 and 6.3; for joins Haas and
+Hellerstein, Ripple Joins, 1999, Section 5). For a least or a greatest value a sample only shows
+that the final one is no greater, or no less.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from eddyline.watching.aggregate import (
     summable,
     typed,
 )
-from eddyline.watching.formulas import Estimated, Floats, Formula, linearized
+from eddyline.watching.formulas import Estimated, Floats, Formula, Terms, linearized
+from eddyline.watching.unit_totals import UnitTotals
 
 
 def student_quantile(probability: float, degrees: int) -> float:
@@ -66,9 +67,11 @@ def student_quantile(probability: float, degrees: int) -> float:
     return z + more
 
 
-UNIT: Final = "unit"
 PLACE: Final = "place"
-"""The columns of totals that say which unit they are of, and the number of which group."""
+"""The column of totals that says which group's they are, by number."""
+
+FREEST: Final = 1000
+"""Degrees of freedom beyond which Student's quantiles are told from no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,15 @@ class Estimates:
     the probability ``confidence``; NULL where there is no telling yet. ``fraction`` of the units
     were worked; where all were, the values are exact. ``so_far`` names the columns that are no
     estimates but of the rows seen so far, as MIN and MAX, and so have no interval.
+    ``contributions`` are the parts that the sampled relations have in the variance, over all
+    intervals, each as much as any other; zeros where none is known.
     """
 
     table: pa.Table
     fraction: float
     confidence: float
     so_far: frozenset[str] = frozenset()
+    contributions: tuple[float, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -100,20 +106,20 @@ class RunningAggregates:
         self,
         groups: Sequence[tuple[str, pa.DataType]],
         aggregates: Sequence[WatchedAggregate],
-        units: int,
+        units: int | Sequence[int],
         confidence: float = 0.95,
         formulas: Sequence[Formula] = (),
     ) -> None:
         """The result's first columns are those of ``groups``.
 
-        In the estimates those of ``formulas`` follow those of ``aggregates``.
+        ``units`` are those of the sampled relation, or of each of two. In the estimates the columns
+        of ``formulas`` follow those of ``aggregates``.
 
         ValueError for less than one unit, or a confidence outside of (0, 1).
         """
-        if units < 1 or not 0.0 < confidence < 1.0:
+        of_each = (units,) if isinstance(units, int) else tuple(units)
+        if min(of_each) < 1 or not 0.0 < confidence < 1.0:
             raise ValueError(f"{units} units and a confidence of {confidence} make no estimate")
-        self.units = units
-        self.done = 0
         self.confidence = confidence
         self._groups = tuple(groups)
         self._aggregates = tuple(aggregates)
@@ -129,17 +135,40 @@ class RunningAggregates:
                 if a.function in EXTREMES and a.column is not None
             }
         )
+        self._measures = ["one", *(f"{m}{c}" for c in self._summed for m in "an")]
+        self._units = [f"u{n}" for n in range(len(of_each))]
+        self._totals = UnitTotals(of_each, self._measures)
         self._in_unit: list[pa.Table] = []
-        self._totals: list[pa.Table] = []  # a row for each group and unit, by unit
+        self._exact: list[pa.Table] = []  # rows for each group, to be added up
         self._numbers: dict[tuple[object, ...], int] = {}  # of the groups that were seen
         self._seen: list[pa.Table] = []  # their columns, in this order
+        self._parts: list[Floats] = []  # of the variances of this estimate, by relation and group
 
-    def add(self, columns: Sequence[pa.Array], rows: int) -> None:
-        """Add rows of the result that belong to the current unit."""
+    @property
+    def done(self) -> tuple[int, ...]:
+        """The units of each sampled relation that are done."""
+        return tuple(self._totals.done)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all units are done."""
+        return self.done == self._totals.units
+
+    def add(
+        self, columns: Sequence[pa.Array], rows: int, units: Sequence[pa.Array] | None = None
+    ) -> None:
+        """Add rows of the result that the current unit has brought.
+
+        ``units`` are for each row the numbers of the units of its relations, from 0 on in the order
+        in which they are done; it may be left out where there is but one relation.
+        """
         named = {
             name: canonical(column)
             for name, column in zip(self._keys, columns[: len(self._keys)], strict=True)
         }
+        if units is None:
+            units = [pa.array(np.full(rows, self.done[0]))]
+        named.update(zip(self._units, units, strict=True))
         named["one"] = pa.array(np.ones(rows, np.int64))
         for column in self._summed:
             named[f"a{column}"] = summable(columns[column])
@@ -147,28 +176,33 @@ class RunningAggregates:
             named[f"{function}{column}"] = comparable(columns[column])
         self._in_unit.append(pa.table(named).combine_chunks())
 
-    def end_unit(self) -> None:
-        """Say that the unit is done: all of its rows have come."""
-        if self.done == self.units:
-            raise ValueError(f"all {self.units} units are done")
+    def end_unit(self, relation: int = 0) -> None:
+        """Say that a unit of a sampled relation is done: all of its rows have come."""
+        if self.done[relation] == self._totals.units[relation]:
+            raise ValueError(f"all {self.done[relation]} units are done")
         if self._in_unit:
-            part = self._added(pa.concat_tables(self._in_unit))
-            unit = pa.array(np.full(len(part), self.done))
-            place = pa.array(self._places(part.select(self._keys)))
-            self._totals.append(part.append_column(UNIT, unit).append_column(PLACE, place))
+            cells = self._added(pa.concat_tables(self._in_unit))
+            places = self._places(cells.select(self._keys))
+            numbers = [cells.column(name).to_numpy().astype(np.int64) for name in self._units]
+            self._totals.add(places, numbers, _floats(cells, self._measures))
+            exact = cells.drop([*self._keys, *self._units])
+            self._exact.append(exact.append_column(PLACE, pa.array(places)))
             self._in_unit = []
-        self.done += 1
+        self._totals.done[relation] += 1
 
     def estimates(self) -> Estimates:
         """Return what is known by the units that are done."""
-        totals = pa.concat_tables(self._totals) if self._totals else self._no_totals()
+        totals = pa.concat_tables(self._exact) if self._exact else self._no_totals()
         by_group = self._by_group(totals)
+        if self._exact:
+            self._exact = [by_group.select(totals.column_names)]
         if not self._keys and not len(totals):
             by_group = _nothing(by_group.schema)
+        self._parts = []
         names = [name for name, _ in self._groups]
         groups: list[pa.Array] = []
         if self._keys:
-            seen = pa.concat_tables(self._seen) if self._seen else totals
+            seen = pa.concat_tables(self._seen) if self._seen else self._no_totals()
             groups = [
                 _whole(seen.column(key).cast(kind))
                 for (_, kind), key in zip(self._groups, self._keys, strict=True)
@@ -176,29 +210,40 @@ class RunningAggregates:
         columns: list[pa.Array] = list(groups)
         so_far: set[str] = set()
 
-        def put(name: str, values: pa.Array, scores: Floats | None) -> None:
+        def put(name: str, values: pa.Array, terms: Terms | None) -> None:
             names.extend((name, f"{name}_low", f"{name}_high"))
-            columns.extend(self._bounded(values, scores))
-            if scores is None:
+            columns.extend(self._bounded(values, terms))
+            if terms is None:
                 so_far.add(name)
 
-        estimates = [self._estimated(aggregate, totals, by_group) for aggregate in self._aggregates]
+        estimates = [self._estimated(aggregate, by_group) for aggregate in self._aggregates]
         for aggregate, estimated in zip(self._aggregates, estimates, strict=True):
-            put(aggregate.name, estimated.values, estimated.scores)
+            put(aggregate.name, estimated.values, estimated.terms)
         for formula in self._formulas:
-            if self.done == self.units:
+            if self.is_complete:
                 values = formula.compute(
                     [*groups, *(estimate.values for estimate in estimates)],
                     True,  # noqa: FBT003 - a callable's arguments have no names
                 )
-                scores = None
+                terms = None
             else:
-                values, scores = linearized(formula, groups, estimates)
-            put(formula.name, values, scores)
+                values, terms = linearized(formula, groups, estimates)
+            put(formula.name, values, terms)
         table = pa.Table.from_arrays(columns, names=names)
-        fraction = self.done / self.units
-        told = frozenset() if self.done == self.units else frozenset(so_far)
-        return Estimates(table, fraction, self.confidence, told)
+        fraction = sum(self.done) / sum(self._totals.units)
+        told = frozenset() if self.is_complete else frozenset(so_far)
+        return Estimates(table, fraction, self.confidence, told, self._contributions())
+
+    def _contributions(self) -> tuple[float, ...]:
+        """Return the part of each sampled relation in the variances of the last intervals."""
+        nothing = (0.0,) * len(self._units)
+        if not self._parts:
+            return nothing
+        parts = np.concatenate(self._parts, axis=1)
+        whole = parts.sum(axis=0)
+        parts = parts[:, np.isfinite(whole) & (whole > 0.0)]
+        shares = (parts / parts.sum(axis=0)).mean(axis=1) if parts.size else nothing
+        return tuple(map(float, shares))
 
     def _places(self, groups: pa.Table) -> npt.NDArray[np.int64]:
         """Return the numbers of groups, and take note of new ones."""
@@ -207,14 +252,13 @@ class RunningAggregates:
             self._numbers.setdefault(key, len(self._numbers)) for key in _tuples(groups, self._keys)
         ] or [0] * len(groups)
         places = np.array(numbers, np.int64)
-        # Groups of one part are distinct, and new ones were numbered in their order.
-        self._seen.append(groups.filter(pa.array(places >= before)))
+        if len(self._numbers) > before:
+            new, first = np.unique(places, return_index=True)
+            self._seen.append(groups.take(pa.array(first[new >= before])))
         return places
 
-    def _estimated(
-        self, aggregate: WatchedAggregate, totals: pa.Table, by_group: pa.Table
-    ) -> Estimated:
-        """Return an aggregate by group; exact ones, without scores, where all units are done."""
+    def _estimated(self, aggregate: WatchedAggregate, by_group: pa.Table) -> Estimated:
+        """Return an aggregate by group; exact ones, without terms, where all units are done."""
         if aggregate.function in EXTREMES:
             extremes = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
             floats = pa.types.is_floating(aggregate.type)
@@ -224,75 +268,48 @@ class RunningAggregates:
             )
         counts = "one" if aggregate.column is None else f"n{aggregate.column}"
         sums = counts if aggregate.column is None else f"a{aggregate.column}"
-        if self.done == self.units:
+        if self.is_complete:
             exact = final_values(aggregate, by_group.column(counts), by_group.column(sums))
             return Estimated(_whole(exact), None, None)
-        shape = (len(by_group), self.done)
-
-        def by_unit(name: str) -> Floats:
-            table: Floats = np.zeros(shape)
-            numbers = pc.fill_null(pc.cast(totals.column(name), pa.float64()), 0.0)
-            table[totals.column(PLACE).to_numpy(), totals.column(UNIT).to_numpy()] = (
-                numbers.to_numpy()
-            )
-            return table
-
-        if aggregate.function is WatchedFunction.COUNT:
-            scores = by_unit(counts)
-            value = self._total(scores)
-        elif aggregate.function is WatchedFunction.SUM:
-            scores = by_unit(sums)
-            value = self._total(scores)
-        else:
-            value, scores = self._ratio(by_unit(sums), by_unit(counts))
+        value, terms = self._estimate(aggregate.function, sums, counts, len(by_group))
         seen = np.asarray(pc.fill_null(by_group.column(counts), 0)) > 0
         known = seen | (aggregate.function is WatchedFunction.COUNT)
-        return Estimated(typed(value, aggregate.type, known), scores, self._error(scores))
+        errors = np.sqrt(self._totals.variance(terms).whole)
+        return Estimated(typed(value, aggregate.type, known), terms, errors)
+
+    def _estimate(
+        self, function: WatchedFunction, sums: str, counts: str, groups: int
+    ) -> tuple[Floats, Terms]:
+        """Return estimates by group, and the terms of their error."""
+        measure = counts if function is WatchedFunction.COUNT else sums
+        if function is not WatchedFunction.AVG:
+            return self._totals.total(measure, groups), {measure: np.ones(groups)}
+        count = self._totals.seen(counts, groups)
+        ratio = self._totals.seen(sums, groups) / np.where(count > 0, count, 1.0)
+        # What is left of a sum without the ratio's part varies as the ratio of totals does.
+        whole = np.maximum(self._totals.total(counts, groups), 1e-300)
+        return ratio, {sums: 1.0 / whole, counts: -ratio / whole}
 
     def _bounded(
-        self, values: pa.Array, scores: Floats | None
+        self, values: pa.Array, terms: Terms | None
     ) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return values with their bounds: NULL where these are not known, or not yet."""
-        if self.done == self.units:
+        if self.is_complete:
             return values, values, values
-        if scores is None:
+        if terms is None:
             nothing = pa.nulls(len(values), values.type)
             return values, nothing, nothing
         value = pc.cast(values, pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        margin = self._error(scores) * student_quantile(
-            0.5 + self.confidence / 2, max(self.done - 1, 1)
-        )
-        sure = np.asarray(values.is_valid()) & (self.done > 1) & np.isfinite(margin)
+        variance = self._totals.variance(terms)
+        margin = np.sqrt(variance.whole) * _quantiles(0.5 + self.confidence / 2, variance.degrees)
+        sure = np.asarray(values.is_valid()) & variance.known & np.isfinite(margin)
+        if variance.known:
+            self._parts.append(np.stack(variance.of_inputs)[:, sure])
         return (
             values,
             pa.array(value - margin, mask=~sure),
             pa.array(value + margin, mask=~sure),
         )
-
-    def _total(self, by_unit: Floats) -> Floats:
-        if not self.done:
-            zeros: Floats = np.zeros(len(by_unit))
-            return zeros
-        total: Floats = by_unit.mean(axis=1) * self.units
-        return total
-
-    def _ratio(self, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-        """Return ratios of totals, and the scores of units, whose total varies as they do."""
-        count = counts.sum(axis=1)
-        divisor = np.where(count > 0, count, 1.0)
-        ratio = sums.sum(axis=1) / divisor
-        residuals = sums - ratio[:, None] * counts
-        whole = np.maximum(self._total(counts), 1e-300)
-        return ratio, residuals / whole[:, None]
-
-    def _error(self, by_unit: Floats) -> Floats:
-        done = self.done
-        if done < 2:  # noqa: PLR2004 - one unit varies from no other
-            return np.zeros(len(by_unit))
-        rest = 1.0 - done / self.units
-        deviation: Floats = by_unit.std(axis=1, ddof=1)
-        error: Floats = self.units * deviation * np.sqrt(rest / done)
-        return error
 
     def _no_totals(self) -> pa.Table:
         named = {
@@ -308,25 +325,22 @@ class RunningAggregates:
             )
             floats = pa.types.is_floating(kind)
             named[f"{function}{column}"] = pa.array([], pa.int64() if floats else kind)
-        named[UNIT] = named[PLACE] = pa.array([], pa.int64())
+        named[PLACE] = pa.array([], pa.int64())
         return pa.table(named)
 
     def _added(self, table: pa.Table) -> pa.Table:
-        """Return one row for each group of rows of the result."""
+        """Return one row for each group of rows of the result and the units that made them."""
         wanted = [("one", "sum", "one")]
         for column in self._summed:
             wanted += [
                 (f"a{column}", "sum", f"a{column}"),
                 (f"a{column}", "count", f"n{column}"),
             ]
-        return _aggregated(table, self._keys, [*wanted, *self._of_extremes()])
+        return _aggregated(table, [*self._keys, *self._units], [*wanted, *self._of_extremes()])
 
     def _by_group(self, totals: pa.Table) -> pa.Table:
-        """Return one row for each group of totals by unit, in the order of their numbers."""
-        names = ["one"]
-        for column in self._summed:
-            names += [f"a{column}", f"n{column}"]
-        wanted = [*((name, "sum", name) for name in names), *self._of_extremes()]
+        """Return one row for each group of totals, in the order of their numbers."""
+        wanted = [*((name, "sum", name) for name in self._measures), *self._of_extremes()]
         return _aggregated(totals, [PLACE], wanted).sort_by(PLACE)
 
     def _of_extremes(self) -> list[tuple[str, str, str]]:
@@ -336,6 +350,20 @@ class RunningAggregates:
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _floats(table: pa.Table, names: Sequence[str]) -> Floats:
+    """Return columns of numbers, of shape (rows, columns); zero for NULL."""
+    columns = [pc.fill_null(pc.cast(table.column(name), pa.float64()), 0.0) for name in names]
+    return np.stack([column.to_numpy() for column in columns], axis=1)
+
+
+def _quantiles(probability: float, degrees: Floats) -> Floats:
+    """Return Student's quantiles for degrees of freedom, which are rounded down."""
+    whole = np.floor(np.clip(degrees, 1.0, FREEST) + 1e-9).astype(int)
+    known, where = np.unique(whole, return_inverse=True)
+    quantiles: Floats = np.array([student_quantile(probability, int(n)) for n in known])[where]
+    return quantiles
 
 
 def _aggregated(

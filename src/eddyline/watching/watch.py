@@ -70,12 +70,14 @@ def watch(
     For a query with COUNT, SUM, AVG, MIN and MAX, grouped or not, and formulas over them, each part
     has estimates, with intervals that contain the final values with the probability ``confidence``.
     The rows of the largest scan are dealt out at random to ``units``, which are processed one by
-    one. MIN and MAX are those of the rows seen so far, and marked as such. At the end all values
-    are exact.
+    one; of two large scans those of both, and as many units of each are read as narrow the
+    intervals fastest (a ripple join: Haas and Hellerstein, 1999). MIN and MAX are those of the
+    rows seen so far, and marked as such. At the end all values are exact.
 
     Rows of a join take at most ``memory``, in bytes or as ``"200MB"``, by default as in
     :func:`~eddyline.adapt`: later rows wait on disk, and are joined after everything has been read.
-    For an aggregate all scans but the largest are held in memory.
+    For an aggregate all scans but the largest are held in memory; of two large ones what was
+    read, until it takes as much as this: then the smaller one is read to its end.
 
     ``policy`` is a name or an object, as in :func:`~eddyline.adapt`; where an object fails, the
     written order goes on and the log says so.
@@ -163,7 +165,7 @@ class Watch:
                 show(self._shown(part, last))
 
     def _shown(self, part: Part, rows: pa.Table) -> RenderableType:
-        lines = [SourceLine(s.name, s.rows, s.ended, s.keys) for s in part.sources]
+        lines = [SourceLine(s.name, s.rows, s.ended, s.keys, s.units, s.rate) for s in part.sources]
         state = "done" if part.done else "paused" if self.paused else "running"
         return live_table(
             rows, part.estimates, lines, total=part.total, seconds=part.seconds, state=state

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.blocks.chosen_policy import ChosenPolicy
 from eddyline.blocks.column_types import returned_type, spark_type
+from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Joined, Partial, PartialResults
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery
-from eddyline.engine.modules.scan_access import Arrival
 from eddyline.exchange.spill import spill_folder
 from eddyline.expressions import Expression
 from eddyline.expressions.value_types import relabelled
@@ -36,8 +36,9 @@ from eddyline.watching.bounded_scans import BoundedScans
 from eddyline.watching.control import Control, StoppedError, WatchedAgenda
 from eddyline.watching.parts import MISSING, Parts, SourceProgress
 from eddyline.watching.preferences import rows_first
+from eddyline.watching.ripple_join import RippleJoin, SampledInput, rates_of, with_units
 from eddyline.watching.running_aggregates import Estimates, RunningAggregates
-from eddyline.watching.scanning import Scanning
+from eddyline.watching.scanning import AllUnits, Scanning, WantedUnits
 from eddyline.watching.watched_query import WatchedQuery
 from eddyline.watching.watched_values import Values
 
@@ -48,6 +49,18 @@ ROOM: Final = 256
 """Tuples that a lookup takes at a time: what was handed over cannot be preferred any more."""
 
 UNIT: Final = "eddyline_unit"
+
+LARGE_BYTES: Final = 1 << 26
+"""Spark's estimate of a scan, by size second to the largest, from which on it is sampled, too.
+
+A smaller one is read sooner than it is dealt out to units.
+"""
+
+LARGE_PART: Final = 0.1
+"""Part of the largest scan that it must be: reading it first takes little of the time otherwise."""
+
+APART: Final = 1 << 32
+"""Between the seeds of two scans: more than either has partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +93,12 @@ class Work:
         self._values = Values(query.values)
         fields = list(zip(query.names, self._types, strict=True))
         self.parts = Parts(pa.schema([] if query.aggregation is not None else fields))
-        sampled = self._largest() if query.aggregation is not None else None
+        self._sampled = sampled_in(self._block) if query.aggregation is not None else ()
         self._arriving = {
-            r: Arriving(self._agenda.poke, self._check, whole=r == sampled) for r in query.scans
+            r: Arriving(self._agenda.poke, self._check, whole=r in self._sampled)
+            for r in query.scans
         }
+        self._ripple: RippleJoin | None = None
         self._eddy: JoinEddy | None = None
         self._scans: BoundedScans | None = None
         self._preference: tuple[Expression | None, float] | None = None
@@ -121,8 +136,7 @@ class Work:
         if self._query.aggregation is None:
             self._join()
         else:
-            with self._eddy_over(self._block.query) as eddy:
-                self._aggregate(eddy, self._query.aggregation)
+            self._aggregate(self._query.aggregation)
         self._ended = True
         self._tell_progress()
 
@@ -172,10 +186,6 @@ class Work:
                 with self._eddy_over(left) as another:
                     self._emit(another.run(inputs))
 
-    def _largest(self) -> int:
-        scans = self._query.scans
-        return max(scans, key=lambda r: (self._block.sizes[r], -r))
-
     def _wait(self) -> None:
         self._agenda.wait()
 
@@ -212,10 +222,15 @@ class Work:
 
     def _tell_progress(self) -> None:
         self._last_progress = time.monotonic()
+        ripple = {} if self._ripple is None else rates_of(self._ripple.inputs)
         self.parts.put_progress(
             [
                 SourceProgress(
-                    relation.name, self._read_rows[r], self._has_ended(r), self._keys.get(r)
+                    relation.name,
+                    self._read_rows[r],
+                    self._has_ended(r),
+                    self._keys.get(r),
+                    *ripple.get(r, (None, None)),
                 )
                 for r, relation in enumerate(self._block.query.relations)
             ]
@@ -247,53 +262,60 @@ class Work:
         marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * noted.rows))
         return pa.record_batch([*columns, marks], names=[*names, MISSING])
 
-    def _aggregate(self, eddy: JoinEddy, aggregation: WatchedAggregation) -> None:
-        """Read all other relations, then the largest unit by unit.
+    def _aggregate(self, aggregation: WatchedAggregation) -> None:
+        """Read all relations that are not sampled, then the sampled ones unit by unit.
 
-        Only then is it scanned: until it is read its tasks would keep the cores from the others.
+        Only then are these scanned: until they are read their tasks would keep the cores from the
+        others.
         """
-        sampled = self._largest()
-        others = {r: frame for r, frame in self._query.scans.items() if r != sampled}
-        with Scanning(self._spark, others, self._arriving):
-            for r in others:
-                for joined in self._read(eddy, r, self._arriving[r]):
-                    raise AssertionError(f"{joined.rows} rows without the sampled relation")
-        units, scan = self._wishes.units, self._arriving[sampled]
+        query = self._block.query
+        if len(self._sampled) > 1:
+            query = with_units(query, self._sampled)
+        others = {r: df for r, df in self._query.scans.items() if r not in self._sampled}
+        units = self._wishes.units
         running = RunningAggregates(
             aggregation.groups,
             aggregation.aggregates,
-            units,
+            [units] * len(self._sampled),
             self._wishes.confidence,
             aggregation.formulas,
         )
-        with Scanning(self._spark, {sampled: self._dealt(sampled)}, self._arriving):
-            for unit in range(units):
-                arrival = self._next_unit(scan)
-                if arrival is not None and arrival.rows:
-                    self._add(running, eddy.push(sampled, arrival))
-                    self._add(running, eddy.finish())
-                if unit == units - 1:
-                    self._add(running, eddy.end(sampled))
-                    self._add(running, eddy.finish())
-                running.end_unit()
-                self.parts.put_estimates(in_order(running.estimates(), aggregation))
+        with self._eddy_over(query) as eddy:
+            with Scanning(self._spark, others, self._arriving):
+                for r in others:
+                    for joined in self._read(eddy, r, self._arriving[r]):
+                        raise AssertionError(f"{joined.rows} rows without the sampled relations")
+            wanted = (
+                {r: WantedUnits(self._arriving[r], units) for r in self._sampled}
+                if len(self._sampled) > 1
+                else {}
+            )
+            self._ripple = RippleJoin(
+                eddy,
+                [
+                    SampledInput(r, wanted.get(r) or AllUnits(self._arriving[r]), units)
+                    for r in self._sampled
+                ],
+                self._values,
+                running,
+                WallClock().now,
+                room=self._wishes.memory,
+            )
+            dealt = {r: self._dealt(r, place) for place, r in enumerate(self._sampled)}
+            with Scanning(self._spark, dealt, self._arriving, wanted):
+                for estimates in self._ripple.run(self._wait):
+                    self.parts.put_estimates(in_order(estimates, aggregation))
 
-    def _dealt(self, relation: int) -> DataFrame:
-        """Return a scan with its rows dealt out to units, one a partition."""
+    def _dealt(self, relation: int, place: int) -> DataFrame:
+        """Return a scan with its rows dealt out to units, one a partition.
+
+        By numbers that have nothing to do with those of another scan of the same rows: Spark begins
+        with the sum of the seed and a partition's number.
+        """
         units = self._wishes.units
-        unit = (F.rand(self._wishes.seed) * units).cast("int")
+        unit = (F.rand(self._wishes.seed + place * APART) * units).cast("int")
         frame = self._query.scans[relation].withColumn(UNIT, unit)
         return repartitioned(frame, units, UNIT).drop(UNIT)
-
-    def _next_unit(self, scan: Arriving) -> Arrival | None:
-        """Return the rows of the next unit; None where Spark knows that there are no more."""
-        while not scan.ended:
-            arrival = scan.poll()
-            if arrival is not None:
-                return arrival
-            if not scan.ended:
-                self._wait()
-        return None
 
     def _read(self, eddy: JoinEddy, relation: int, scan: Arriving) -> Iterator[Joined]:
         while not scan.ended:
@@ -304,9 +326,13 @@ class Work:
                 self._wait()
         yield from eddy.end(relation)
 
-    def _add(self, running: RunningAggregates, joined: Iterable[Joined]) -> None:
-        for result in joined:
-            running.add(self._values.of(result.outputs, result.rows), result.rows)
+
+def sampled_in(block: JoinBlock) -> tuple[int, ...]:
+    """Return the relations whose rows are dealt out to units, the largest first: one or two."""
+    by_size = sorted(block.scanned, key=lambda r: (-block.sizes[r], r))
+    largest, *others = by_size
+    least = max(LARGE_BYTES, LARGE_PART * block.sizes[largest])
+    return (largest, *(r for r in others[:1] if block.sizes[r] >= least))
 
 
 def in_order(estimates: Estimates, aggregation: WatchedAggregation) -> Estimates:
