@@ -35,7 +35,8 @@ def test_the_variance_is_that_of_all_samples(rows: int, columns: int) -> None:
             found = totals.variance(FACTORS)
             assert found.known
             variances.append((sum(found.of_inputs) - found.twice)[0])
-            assert found.whole[0] >= max(part[0] for part in found.of_inputs)
+            greatest = max(part[0] for part in found.of_inputs)
+            assert found.whole[0] == pytest.approx(max(variances[-1], greatest))
     assert np.mean(estimates) == pytest.approx((CELLS @ [1.0, -0.5]).sum())
     assert np.mean(variances) == pytest.approx(np.var(estimates))
 

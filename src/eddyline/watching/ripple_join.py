@@ -48,7 +48,7 @@ class UnitScan(Protocol):
         ...
 
 
-class Joins(Protocol):
+class UnitJoin(Protocol):
     """What joins units: a :class:`~eddyline.engine.join.join_eddy.JoinEddy`."""
 
     def push(self, relation: int, arrival: Arrival) -> Iterable[Joined]:
@@ -93,7 +93,7 @@ class RippleJoin:
 
     def __init__(
         self,
-        eddy: Joins,
+        eddy: UnitJoin,
         inputs: Sequence[SampledInput],
         values: Values,
         running: RunningAggregates,
