@@ -13,6 +13,7 @@ import bench.calls.benchmark
 import bench.cascade.benchmark
 import bench.cheap.benchmark
 import bench.columns_of_columns
+import bench.common_part
 import bench.content
 import bench.demo
 import bench.enabling
@@ -75,6 +76,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "cascade": bench.cascade.benchmark.main,
     "cheap": bench.cheap.benchmark.main,
     "columns": bench.columns_of_columns.main,
+    "common-part": bench.common_part.main,
     "content": bench.content.main,
     "demo": bench.demo.main,
     "enabling": bench.enabling.main,

@@ -51,8 +51,12 @@ class Turns:
 
     def ratio(self, contestant: str, opponent: str, *, plus: float = 0.0) -> Spread:
         """Return contestant's time over opponent's (``plus`` seconds added), turn by turn."""
+        return Spread.of(self.ratios(contestant, opponent, plus=plus))
+
+    def ratios(self, contestant: str, opponent: str, *, plus: float = 0.0) -> list[float]:
+        """Return the same, each of them."""
         both = zip(self.seconds[contestant], self.seconds[opponent], strict=True)
-        return Spread.of(own / (other + plus) for own, other in both)
+        return [own / (other + plus) for own, other in both]
 
     def worst_over_best(self) -> Spread:
         """Return the time of the contestant with the greatest median over that with the least."""

@@ -51,31 +51,32 @@ LEAST: Final = 5
 BY_SCAN, BY_INDEX = range(2)
 
 
-def _scanned_w() -> tuple[Column, Column]:
-    return np.random.default_rng(5).permutation(ROWS), np.full(ROWS, BY_SCAN)
+def _scanned_w(seed: int) -> tuple[Column, Column]:
+    return np.random.default_rng(5 + seed).permutation(ROWS), np.full(ROWS, BY_SCAN)
 
 
 def _index_w() -> Index:
     return Index((np.arange(ROWS), np.full(ROWS, BY_INDEX)), 0)
 
 
-def _hybrid(world: World, begin: Callable[[JoinEddy], None] = lambda _: None) -> Run:
-    scans = {R: (source_r(), R_EVERY), W: (_scanned_w(), W_EVERY)}
-    return over_stems(world, q4(), scans, {(W, 0): _index_w()}, BenefitPolicy, begin=begin)
+def _hybrid(world: World, seed: int, begin: Callable[[JoinEddy], None] = lambda _: None) -> Run:
+    scans = {R: (source_r(seed), R_EVERY), W: (_scanned_w(seed), W_EVERY)}
+    index = {(W, 0): _index_w()}
+    return over_stems(world, q4(), scans, index, BenefitPolicy, begin=begin, seed=seed)
 
 
 @functools.cache
-def _q4(new_world: Callable[[], World]) -> Mapping[str, Run]:
-    r = source_r()
-    scans = {R: (r, R_EVERY), W: (_scanned_w(), W_EVERY)}
+def _q4(new_world: Callable[[], World], seed: int) -> Mapping[str, Run]:
+    r = source_r(seed)
+    scans = {R: (r, R_EVERY), W: (_scanned_w(seed), W_EVERY)}
     world = new_world()
     join = IndexJoin(0, "RW", (R, r[0]), W, _index_w(), world)
     return {
         INDEX_JOIN: over_index_joins(
-            world, (r, R_EVERY), [join], EitherJoin(1), StaticPolicy(), relations=2
+            world, (r, R_EVERY), [join], EitherJoin(1), StaticPolicy(), relations=2, seed=seed
         ),
-        HASH_JOIN: over_stems(new_world(), q4(index=False), scans, {}, AdaptivePolicy),
-        HYBRID: _hybrid(new_world()),
+        HASH_JOIN: over_stems(new_world(), q4(index=False), scans, {}, AdaptivePolicy, seed=seed),
+        HYBRID: _hybrid(new_world(), seed),
     }
 
 
@@ -91,7 +92,7 @@ def least_share(runs: Mapping[str, Run], until: float) -> float:
 
 
 def _over_time(setting: Setting, until: float, moments: Sequence[float]) -> Outcome:
-    runs = _q4(setting.new_world)
+    runs = _q4(setting.new_world, setting.seed)
     setting.advance()
     times = [float(time) for time in np.linspace(0.0, until, 61)]
     hybrid = runs[HYBRID]
@@ -135,8 +136,8 @@ def _prefer(eddy: JoinEddy) -> None:
 
 
 @functools.cache
-def _q5(new_world: Callable[[], World]) -> Run:
-    return _hybrid(new_world(), _prefer)
+def _q5(new_world: Callable[[], World], seed: int) -> Run:
+    return _hybrid(new_world(), seed, _prefer)
 
 
 def _part(run: Run, *, preferred: bool, origin: int | None = None) -> Run:
@@ -150,8 +151,8 @@ def _part(run: Run, *, preferred: bool, origin: int | None = None) -> Run:
 
 
 def _by_method(setting: Setting, *, preferred: bool) -> Outcome:
-    run = _q5(setting.new_world)
-    without = _part(_q4(setting.new_world)[HYBRID], preferred=True)
+    run = _q5(setting.new_world, setting.seed)
+    without = _part(_q4(setting.new_world, setting.seed)[HYBRID], preferred=True)
     setting.advance()
     wanted = _part(run, preferred=True)
     parts = {

@@ -136,14 +136,16 @@ class LearnThenLast(StaticPolicy):
 
 
 @functools.cache
-def _q1(new_world: Callable[[], World]) -> Mapping[str, Probed]:
-    scanned = source_r(), R_EVERY
+def _q1(new_world: Callable[[], World], seed: int) -> Mapping[str, Probed]:
+    scanned = source_r(seed), R_EVERY
     index = Index(numbered(DISTINCT), 0)
-    stems = over_stems(new_world(), q1(), {R: scanned}, {(S, 0): index}, BenefitPolicy)
+    stems = over_stems(new_world(), q1(), {R: scanned}, {(S, 0): index}, BenefitPolicy, seed=seed)
     other = Index(numbered(DISTINCT), 0)
     world = new_world()
     join = IndexJoin(0, "RS", (R, scanned[0][1]), S, other, world)
-    joins = over_index_joins(world, scanned, [join], EitherJoin(1), StaticPolicy(), relations=2)
+    joins = over_index_joins(
+        world, scanned, [join], EitherJoin(1), StaticPolicy(), relations=2, seed=seed
+    )
     return {STEMS: Probed(stems, [index.probes]), INDEX_JOIN: Probed(joins, [other.probes])}
 
 
@@ -154,7 +156,7 @@ def _area_ratio(results: Mapping[str, Probed], better: str, other: str) -> float
 
 def index_join_results(setting: Setting) -> Outcome:
     """Figure 8 (i): rows over time."""
-    results = _q1(setting.new_world)
+    results = _q1(setting.new_world, setting.seed)
     setting.advance()
     runs = {name: result.run for name, result in results.items()}
     times = times_of(list(runs.values()))
@@ -177,7 +179,7 @@ def index_join_results(setting: Setting) -> Outcome:
 
 def index_join_probes(setting: Setting) -> Outcome:
     """Figure 8 (ii): lookups over time."""
-    results = _q1(setting.new_world)
+    results = _q1(setting.new_world, setting.seed)
     setting.advance()
     times = times_of([result.run for result in results.values()])
     curves = {
@@ -193,7 +195,7 @@ def index_join_probes(setting: Setting) -> Outcome:
             "apart": apart,
             "stems": results[STEMS].count,
             "join": results[INDEX_JOIN].count,
-            "distinct": len(set(source_r()[1].tolist())),
+            "distinct": len(set(source_r(setting.seed)[1].tolist())),
         },
         rows={
             name: [sum(at <= t for at, _ in result.probes[0]) for t in (50.0, 100.0, 150.0, 200.0)]
@@ -257,8 +259,9 @@ def shared_caches(setting: Setting) -> Outcome:
     or later. So times are means of several runs; rows over time are those of the first.
     """
     every = []
-    for seed in range(1 if setting.quick else RUNS):
-        every.append(_q2(setting.new_world, seed))
+    runs_of_one = 1 if setting.quick else RUNS
+    for run in range(runs_of_one):
+        every.append(_q2(setting.new_world, setting.seed * runs_of_one + run))
         setting.advance()
     results = every[0]
     runs = {name: result.run for name, result in results.items()}
@@ -305,8 +308,8 @@ def shared_caches(setting: Setting) -> Outcome:
 
 
 @functools.cache
-def _q3(new_world: Callable[[], World]) -> Mapping[str, Run]:
-    scanned = source_r(), R_EVERY
+def _q3(new_world: Callable[[], World], seed: int) -> Mapping[str, Run]:
+    scanned = source_r(seed), R_EVERY
     t, u = numbered(DISTINCT), numbered(DISTINCT)
 
     def indexes() -> tuple[Index, Index]:
@@ -321,6 +324,7 @@ def _q3(new_world: Callable[[], World]) -> Mapping[str, Run]:
         BenefitPolicy,
         partial={R_U: T, R_T: U, T_U: R},
         begin=lambda eddy: eddy.want_partial_rows(),
+        seed=seed,
     )
     world = new_world()
     of_t, of_u = indexes()
@@ -336,6 +340,7 @@ def _q3(new_world: Callable[[], World]) -> Mapping[str, Run]:
         StaticPolicy(),
         relations=3,
         partial={R_T: 1},
+        seed=seed,
     )
     return {STEMS: stems, FIXED_TREE: tree}
 
@@ -349,7 +354,7 @@ def _partial_line(run: Run, spanned: int, times: Sequence[float]) -> list[tuple[
 
 def spanning_tree(setting: Setting) -> Outcome:
     """Figure 11: full and partial rows over time, T stalls."""
-    runs = _q3(setting.new_world)
+    runs = _q3(setting.new_world, setting.seed)
     setting.advance()
     stems, tree = runs[STEMS], runs[FIXED_TREE]
     times = times_of(list(runs.values()))

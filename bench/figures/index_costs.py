@@ -14,7 +14,7 @@ from bench.access_methods.runs import Run, over_index_joins, over_stems
 from bench.access_methods.sources import Column, Index, joined, relation
 from bench.access_methods.world import VirtualWorld, World
 from bench.figures.figure import Outcome, Setting
-from bench.figures.joins import INDEX_FIRST, ORDERS
+from bench.figures.joins import INDEX_FIRST, ORDERS, part_of
 from bench.figures.joins import runs as join_runs
 from bench.figures.selections import SEED
 from eddyline.engine.clock import Clock
@@ -64,6 +64,7 @@ def selective_index(setting: Setting) -> Outcome:
     return Outcome(
         {
             **{name: result.over_better(name) for name in seconds if name not in ORDERS},
+            "part": part_of(setting),
             "worse": result.worse,
         },
         rows={name: [taken] for name, taken in seconds.items()},
@@ -97,6 +98,7 @@ class SwappingIndexes:
     """R joined with two remote indexes, which change their speeds half-way; 1 % match in each."""
 
     part: float
+    seed: int = SEED
 
     @property
     def phase(self) -> float:
@@ -105,7 +107,7 @@ class SwappingIndexes:
 
     def tables(self) -> tuple[tuple[Column, Column], Column, Column]:
         """Return R with a key for either index, and the keys that they have."""
-        generator = np.random.default_rng(SEED)
+        generator = np.random.default_rng(self.seed)
         tuples = round(TUPLES * self.part)
         r = np.arange(tuples), generator.permutation(tuples)
         matching = round(tuples * MATCHING)
@@ -156,6 +158,7 @@ class SwappingIndexes:
             JoinsInTurn([(R, FS), (R, SF)]),
             policy(world),
             relations=3,
+            seed=self.seed,
         )
 
     def over_stems(self) -> Run:
@@ -164,12 +167,14 @@ class SwappingIndexes:
         r, _, _ = self.tables()
         lookups = {(FS, 0): first, (SF, 0): second}
         scans = {R: (r, PHASE / FAST_TUPLES)}
-        return over_stems(VirtualWorld(), self.query(), scans, lookups, BenefitPolicy)
+        return over_stems(
+            VirtualWorld(), self.query(), scans, lookups, BenefitPolicy, seed=self.seed
+        )
 
 
 @functools.cache
-def _swapping(part: float) -> Mapping[str, Run]:
-    case = SwappingIndexes(part)
+def _swapping(part: float, seed: int) -> Mapping[str, Run]:
+    case = SwappingIndexes(part, seed)
     everything = 1 << 20
     return {
         FS_FIRST: case.over_joins(lambda _: StaticPolicy((0, 1)), everything),
@@ -183,12 +188,15 @@ def _swapping(part: float) -> Mapping[str, Run]:
 
 def swapping_indexes(setting: Setting) -> Outcome:
     """Figure 10: two indexes that change their speeds."""
-    runs = _swapping(QUICK_PART if setting.quick else 1.0)
+    part = QUICK_PART if setting.quick else 1.0
+    runs = _swapping(part, SEED + setting.seed)
     setting.advance()
     seconds = {name: run.seconds for name, run in runs.items()}
     best = seconds[BEST]
     return Outcome(
         {
+            "tuples": round(TUPLES * part),
+            "phase": PHASE * part,
             "static": min(seconds[FS_FIRST], seconds[SF_FIRST]),
             "fs_first": seconds[FS_FIRST],
             "sf_first": seconds[SF_FIRST],

@@ -23,6 +23,11 @@ FIXED = "fixed plan"
 ADAPTIVE = "adaptive"
 TURNS = 7
 
+SMALL_BATCH = 1_000
+"""Rows of an arrival where each decision is to be acted upon before the next one."""
+
+SMALL_RANK = f"{SMALL_BATCH} at a time"
+
 WIDE = 10.0
 """From here on ratios are printed with a digit less, so that the table fits."""
 
@@ -65,29 +70,58 @@ def arrivals(columns: Sequence[pa.Array], batch: int) -> list[Arrival]:
     ]
 
 
-def medians(over: Mapping[str, Mapping[str, Spread]], contestant: str) -> Numbers:
-    """Return the median ratios of a contestant, one a query."""
-    return Numbers(of_query[contestant].median for of_query in over.values())
+def _claimed(over: Mapping[str, Mapping[str, float]]) -> dict[str, object]:
+    """Return what claims are about: the ratios of each contestant, one a query."""
+
+    def of(contestant: str) -> Numbers:
+        return Numbers(of_query[contestant] for of_query in over.values() if contestant in of_query)
+
+    by_frequency = {every: of(rank(every)) for every in FREQUENCIES}
+    return {
+        **{f"every_{every}": of_queries for every, of_queries in by_frequency.items()},
+        "seldom": Numbers(
+            ratio for every in FREQUENCIES if every >= SELDOM for ratio in by_frequency[every]
+        ),
+        "adaptive": of(ADAPTIVE),
+        "small": of(SMALL_RANK),
+    }
 
 
 def outcome(
-    over: Mapping[str, Mapping[str, Spread]],
+    ratios: Mapping[str, Mapping[str, Sequence[float]]],
     points: Sequence[str],
     data: Mapping[str, object],
     **measured: object,
 ) -> Outcome:
-    """Return what came of it, given by query and contestant the time over that of a fixed plan."""
-    by_frequency = {every: medians(over, rank(every)) for every in FREQUENCIES}
+    """Return what came of it.
+
+    Given by query and contestant the time over that of a fixed plan, of each turn.
+    """
+    over = {
+        query: {name: Spread.of(of_one) for name, of_one in by_name.items()}
+        for query, by_name in ratios.items()
+    }
+    turns = len(next(iter(next(iter(ratios.values())).values())))
     return Outcome(
         {
-            **{f"every_{every}": of_queries for every, of_queries in by_frequency.items()},
             "every": SELDOM,
-            "seldom": Numbers(
-                median for every in FREQUENCIES if every >= SELDOM for median in by_frequency[every]
+            **_claimed(
+                {
+                    query: {name: of_one.median for name, of_one in by_name.items()}
+                    for query, by_name in over.items()
+                }
             ),
-            "adaptive": medians(over, ADAPTIVE),
             **measured,
         },
+        turns=[
+            _claimed(
+                {
+                    query: {name: of_one[turn] for name, of_one in by_name.items()}
+                    for query, by_name in ratios.items()
+                }
+            )
+            for turn in range(turns)
+        ],
         rows={
             contestant.removeprefix("rank "): [_short(each[contestant]) for each in over.values()]
             for contestant in next(iter(over.values()))

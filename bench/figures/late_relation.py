@@ -1,4 +1,6 @@
-"""Avnur and Hellerstein (2000), Figures 12 and 13: a relation that comes late.
+"""Avnur and Hellerstein (2000), Section 4.5.1, Figures 12 and 13: a relation that comes late.
+
+R in the figures; S in the variation that the paper only tells the outcome of.
 
 Both static orders and the paper's policy over binary joins, as the paper has them, and eddies.
 """
@@ -14,16 +16,16 @@ import numpy as np
 
 from bench.figures.claims import Numbers
 from bench.figures.figure import Outcome, Setting
-from bench.figures.joins import QUICK_PART
+from bench.figures.joins import part_of
 from bench.figures.selections import SEED
-from bench.known_joins import JoinRun, R, T, Tables, over_binary_joins, over_stems, tables
+from bench.known_joins import JoinRun, R, S, T, over_binary_joins, over_stems, tables
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.lottery import WINDOW, LotteryPolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
 
 DELAY = 10.0
-"""Seconds after which R can be read."""
+"""Seconds after which R, or S, can be read."""
 
 POINTS = 60  # of each line
 
@@ -48,7 +50,7 @@ CONTESTANTS: Mapping[str, Contestant] = {
 
 @dataclass(frozen=True, slots=True)
 class LateRuns:
-    """The runs with R late and those with all there at once, by contestant."""
+    """The runs with a relation late and those with all there at once, by contestant."""
 
     delay: float
     late: Mapping[str, JoinRun]
@@ -57,6 +59,10 @@ class LateRuns:
     def harm(self, contestant: str) -> float:
         """Return by how many times the delay prolongs a run."""
         return self.late[contestant].seconds / self.punctual[contestant].seconds
+
+    def later(self, contestant: str) -> float:
+        """Return by how many seconds the delay prolongs a run."""
+        return self.late[contestant].seconds - self.punctual[contestant].seconds
 
     @property
     def times(self) -> list[float]:
@@ -67,24 +73,28 @@ class LateRuns:
 
 
 @functools.cache
-def _runs(part: float) -> LateRuns:
-    data = tables(rs=1.0, st=0.2, seed=SEED, part=part)
+def _punctual(part: float, seed: int) -> Mapping[str, JoinRun]:
+    return _over_all(part, seed, {})
+
+
+def _over_all(part: float, seed: int, late: Mapping[int, float]) -> Mapping[str, JoinRun]:
+    data = tables(rs=1.0, st=0.2, seed=seed, part=part)
+    return {
+        name: over(data, policy, late=late, seed=seed)
+        for name, (over, policy) in CONTESTANTS.items()
+    }
+
+
+@functools.cache
+def _runs(part: float, seed: int, relation: int) -> LateRuns:
     delay = DELAY * part
 
-    def run(contestant: Contestant, data: Tables, late: Mapping[int, float]) -> JoinRun:
-        over, policy = contestant
-        return over(data, policy, late=late, seed=SEED)
-
-    return LateRuns(
-        delay,
-        {name: run(contestant, data, {R: delay}) for name, contestant in CONTESTANTS.items()},
-        {name: run(contestant, data, {}) for name, contestant in CONTESTANTS.items()},
-    )
+    return LateRuns(delay, _over_all(part, seed, {relation: delay}), _punctual(part, seed))
 
 
-def runs(setting: Setting) -> LateRuns:
-    """Return the runs of both figures; the second time without running them again."""
-    result = _runs(QUICK_PART if setting.quick else 1.0)
+def runs(setting: Setting, relation: int = R) -> LateRuns:
+    """Return the runs with a relation late; the second time without running them again."""
+    result = _runs(part_of(setting), SEED + setting.seed, relation)
     setting.advance()
     return result
 
@@ -100,6 +110,7 @@ def late_relation(setting: Setting) -> Outcome:
     binary = [name for name in CONTESTANTS if name not in STEMS]
     return Outcome(
         {
+            "part": part_of(setting),
             "delay": result.delay,
             "lottery": seconds[BINARY_LOTTERY],
             "over_better": seconds[BINARY_LOTTERY] / better,
@@ -114,22 +125,8 @@ def late_relation(setting: Setting) -> Outcome:
             "st_first_soon": results[BINARY_ST],
             "lottery_soon": results[BINARY_LOTTERY],
         },
-        rows={
-            name: [
-                run.time_of(0.0),
-                run.time_of(0.5),
-                run.seconds,
-                result.punctual[name].seconds,
-                result.harm(name),
-                run.pairs,
-            ]
-            for name, run in late.items()
-        },
-        lines={
-            name: [(t, run.results_by(t) / 1000) for t in times if t <= run.seconds]
-            + [(run.seconds, run.rows / 1000)]
-            for name, run in late.items()
-        },
+        rows={name: _times(result, name) for name in late},
+        lines=_results(result),
         marks=[result.delay],
         data={
             "delay": result.delay,
@@ -141,6 +138,56 @@ def late_relation(setting: Setting) -> Outcome:
                 name: [run.results_by(time) for time in times] for name, run in late.items()
             },
         },
+    )
+
+
+def _times(result: LateRuns, name: str) -> list[object]:
+    run = result.late[name]
+    return [
+        run.time_of(0.0),
+        run.time_of(0.5),
+        run.seconds,
+        result.punctual[name].seconds,
+        result.harm(name),
+        run.pairs,
+    ]
+
+
+def _results(result: LateRuns) -> dict[str, list[tuple[float, float]]]:
+    """Return thousands of results over time, by contestant."""
+    return {
+        name: [(t, run.results_by(t) / 1000) for t in result.times if t <= run.seconds]
+        + [(run.seconds, run.rows / 1000)]
+        for name, run in result.late.items()
+    }
+
+
+def late_stream(setting: Setting) -> Outcome:
+    """Show the variation of Figure 12 that the paper leaves out: S comes late, which joins both."""
+    result = runs(setting, S)
+    seconds = {name: run.seconds for name, run in result.late.items()}
+    later = {name: result.later(name) for name in CONTESTANTS}
+    orders = (BINARY_RS, BINARY_ST)
+    better = min(seconds[name] for name in orders)
+    return Outcome(
+        {
+            "part": part_of(setting),
+            "delay": result.delay,
+            "later": Numbers(later[name] / result.delay for name in CONTESTANTS),
+            "binary_later": Numbers(
+                later[name] / result.delay for name in CONTESTANTS if name not in STEMS
+            ),
+            "stems_later": Numbers(later[name] / result.delay for name in STEMS),
+            "over_better": seconds[BINARY_LOTTERY] / better,
+            "punctual_over_better": result.punctual[BINARY_LOTTERY].seconds
+            / min(result.punctual[name].seconds for name in orders),
+            "stems": Numbers(seconds[name] for name in STEMS),
+            "binary": Numbers(seconds[name] for name in CONTESTANTS if name not in STEMS),
+        },
+        rows={name: _times(result, name) for name in CONTESTANTS},
+        lines=_results(result),
+        marks=[result.delay],
+        data={"delay": result.delay, "seconds": seconds, "later": later},
     )
 
 
@@ -169,6 +216,7 @@ def late_flow(setting: Setting) -> Outcome:
     pairs = {name: run.pairs for name, run in late.items()}
     return Outcome(
         {
+            "part": part_of(setting),
             "delay": delay,
             "while_late": to_r[BINARY_LOTTERY][0],
             "then": to_r[BINARY_LOTTERY][1],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bench.figures.figure import TEXTS, Outcome, Setting
-from bench.figures.selections import lottery_gain, over_costs, over_selectivities
+from bench.figures.selections import QUICK_TUPLES, lottery_gain, over_costs, over_selectivities
 from eddyline.simulation.simulate import RoutingTime
 
 UNITS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0)
@@ -84,6 +84,7 @@ def routing_time(setting: Setting) -> Outcome:
         {
             **{name: _listed(units) for name, units in holding.items()},
             **{f"{name}_count": len(units) for name, units in holding.items()},
+            "tuples": QUICK_TUPLES if setting.quick else TUPLES,
             "together": _listed(together),
             "together_count": len(together),
             "least_gain": min(point.gain for point in points.values()),

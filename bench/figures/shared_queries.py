@@ -6,10 +6,11 @@ keeps up with at 256 queries, so that its knee is there, as in the paper.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.figures.figure import Outcome, Setting
@@ -21,6 +22,8 @@ PAPERS_MOST = 256
 
 STATIC = ("selection_pull_up", "filtered_pull_up", "selection_push_down", "tulip")
 ADAPTIVE = ("cacq", "car")
+SHOWN = (*ADAPTIVE, "tulip")
+"""Those that Figure 17 shows: TULIP beside the adaptive ones."""
 TURNS = 5
 GIVEN_UP = 1.0
 """Seconds of latency from which on a plan gets no more queries."""
@@ -43,10 +46,41 @@ class LatencyRuns:
     """Average seconds a result by plan and number of queries, and zombies of filtered pull-up."""
 
     queries: Sequence[int]
+    tuples: int
     rate: float
-    seconds: Mapping[str, Mapping[int, float]]
-    zombies: Mapping[int, int]
-    made: Mapping[int, int]
+    every: Mapping[str, Mapping[int, Sequence[Latency]]]
+    turn: int | None = None
+
+    @functools.cached_property
+    def seconds(self) -> Mapping[str, Mapping[int, float]]:
+        """The median average of the turns, or that of one of them."""
+        return self._of_turns(lambda latency: latency.average)
+
+    @functools.cached_property
+    def work(self) -> Mapping[str, Mapping[int, float]]:
+        """Seconds in which a plan was at work; likewise."""
+        return self._of_turns(lambda latency: latency.busy)
+
+    @property
+    def turns(self) -> list[LatencyRuns]:
+        """Each turn by itself."""
+        count = len(next(iter(self.every["tulip"].values())))
+        return [dataclasses.replace(self, turn=turn) for turn in range(count)]
+
+    def of_pull_up(self, number: Callable[[Latency], int]) -> dict[int, int]:
+        """Return a number that is the same in all turns of filtered pull-up."""
+        return {n: number(turns[0]) for n, turns in self.every["filtered_pull_up"].items()}
+
+    def _of_turns(self, number: Callable[[Latency], float]) -> dict[str, dict[int, float]]:
+        return {
+            plan: {
+                n: statistics.median(map(number, turns))
+                if self.turn is None
+                else number(turns[self.turn])
+                for n, turns in by_queries.items()
+            }
+            for plan, by_queries in self.every.items()
+        }
 
     def lines(self, plans: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
         """Return points of queries and milliseconds."""
@@ -74,8 +108,19 @@ class LatencyRuns:
 
     def at_most(self, plan: str) -> float:
         """Return the latency of a plan at the paper's greatest number of queries, or the last."""
-        seconds = self.seconds[plan]
-        return seconds.get(PAPERS_MOST, seconds[max(seconds)])
+        return _at_most(self.seconds[plan])
+
+    def work_over(self, plan: str, other: str) -> float:
+        """Return how many times the work of another plan one has at that number."""
+        return _at_most(self.work[plan]) / _at_most(self.work[other])
+
+    def load(self, plan: str) -> float:
+        """Return the work of a plan there, over the time from the first arrival to the last."""
+        return _at_most(self.work[plan]) * self.rate / (self.tuples - WARM)
+
+
+def _at_most(by_queries: Mapping[int, float]) -> float:
+    return by_queries.get(PAPERS_MOST, by_queries[max(by_queries)])
 
 
 @functools.cache
@@ -92,20 +137,21 @@ def _runs(setup: Setup, *, quick: bool) -> LatencyRuns:
     busy = [run("tulip", PAPERS_MOST, FAST).busy for _ in range(1 if quick else TURNS)]
     rate = (data.keys.shape[1] - WARM) / statistics.median(busy)
     plans = [*STATIC, *ADAPTIVE]
-    seconds: dict[str, dict[int, float]] = {plan: {} for plan in plans}
-    zombies, made = {}, {}
+    every: dict[str, dict[int, list[Latency]]] = {plan: {} for plan in plans}
+    result = LatencyRuns(counts, data.keys.shape[1], rate, every)
+    going = plans
     for queries in counts:
-        going = [p for p in plans if max(seconds[p].values(), default=0.0) < GIVEN_UP]
-        measured: dict[str, list[float]] = {plan: [] for plan in going}
+        for plan in going:
+            every[plan][queries] = []
         for turn in range(1 if quick else TURNS):
             for plan in going if turn % 2 == 0 else reversed(going):
-                one = run(plan, queries, rate)
-                measured[plan].append(one.average)
-                if plan == "filtered_pull_up":
-                    zombies[queries], made[queries] = one.zombies, one.made
-        for plan in going:
-            seconds[plan][queries] = statistics.median(measured[plan])
-    return LatencyRuns(counts, rate, seconds, zombies, made)
+                every[plan][queries].append(run(plan, queries, rate))
+        going = [
+            plan
+            for plan in going
+            if statistics.median(one.average for one in every[plan][queries]) < GIVEN_UP
+        ]
+    return result
 
 
 def runs(setup: Setup, setting: Setting) -> LatencyRuns:
@@ -118,15 +164,19 @@ def runs(setup: Setup, setting: Setting) -> LatencyRuns:
 def zombies(setting: Setting) -> Outcome:
     """Figure 12: zombies that filtered pull-up makes, of all that its join makes."""
     both = {setup: runs(setup, setting) for setup in Setup}
+    zombies = {s: run.of_pull_up(lambda latency: latency.zombies) for s, run in both.items()}
+    made = {s: run.of_pull_up(lambda latency: latency.made) for s, run in both.items()}
     names = dict(zip(Setup, ("fewer overlaps", "greater overlaps"), strict=True))
     shares = {
-        names[setup]: [run.zombies[n] / max(run.made[n], 1) for n in run.zombies]
-        for setup, run in both.items()
+        names[setup]: [count / max(made[setup][n], 1) for n, count in of_setup.items()]
+        for setup, of_setup in zombies.items()
     }
-    fewer, greater = (list(run.zombies.values()) for run in both.values())
-    counts = sorted({n for run in both.values() for n in run.zombies})
+    fewer, greater = (list(of_setup.values()) for of_setup in zombies.values())
+    counts = sorted({n for of_setup in zombies.values() for n in of_setup})
     return Outcome(
         {
+            "fewer_tuples": both[Setup.FEWER_OVERLAPS].tuples,
+            "greater_tuples": both[Setup.GREATER_OVERLAPS].tuples,
             "fewer_first": fewer[0],
             "fewer_last": fewer[-1],
             "greater_first": greater[0],
@@ -134,21 +184,26 @@ def zombies(setting: Setting) -> Outcome:
             "growth": fewer[-1] / max(fewer[-2], 1),
         },
         rows={
-            names[setup]: [f"{run.zombies[n]:,}" if n in run.zombies else "-" for n in counts]
-            for setup, run in both.items()
+            names[setup]: [f"{of_setup[n]:,}" if n in of_setup else "-" for n in counts]
+            for setup, of_setup in zombies.items()
         },
         points=counts,
         lines={
-            names[setup]: [(n, max(count, 1)) for n, count in run.zombies.items()]
-            for setup, run in both.items()
+            names[setup]: [(n, max(count, 1)) for n, count in of_setup.items()]
+            for setup, of_setup in zombies.items()
         },
-        data={"zombies": {names[s]: dict(run.zombies) for s, run in both.items()}, "share": shares},
+        data={"zombies": {names[s]: of_setup for s, of_setup in zombies.items()}, "share": shares},
     )
 
 
-def _outcome(run: LatencyRuns, plans: Sequence[str], measured: Mapping[str, object]) -> Outcome:
+def _outcome(
+    run: LatencyRuns,
+    plans: Sequence[str],
+    claimed: Callable[[LatencyRuns], Mapping[str, object]],
+) -> Outcome:
     return Outcome(
-        {"rate": run.rate, **measured},
+        {"tuples": run.tuples, "queries": run.queries[-1], "rate": run.rate, **claimed(run)},
+        turns=list(map(claimed, run.turns)),
         rows=run.rows(plans),
         points=run.queries,
         lines=run.lines(plans),
@@ -156,58 +211,52 @@ def _outcome(run: LatencyRuns, plans: Sequence[str], measured: Mapping[str, obje
     )
 
 
-def _static(setup: Setup, setting: Setting) -> Outcome:
-    run = runs(setup, setting)
+def _static(run: LatencyRuns) -> dict[str, object]:
+    """Return what is claimed of static plans."""
     level = run.at_most("tulip")
     served = {plan: run.served(plan, level) for plan in STATIC[1:-1]}
     better = max(served, key=served.__getitem__)
-    return _outcome(
-        run,
-        STATIC,
-        {
-            "tulip": level * 1e3,
-            "push_down": run.at_most("selection_push_down") * 1e3,
-            "pull_up": run.at_most("filtered_pull_up") * 1e3,
-            "better": better.replace("_", " "),
-            "served": served[better],
-            "times": min(PAPERS_MOST, run.queries[-1]) / served[better],
-            "over_push_down": level / run.at_most("selection_push_down"),
-        },
-    )
+    return {
+        "tulip": level * 1e3,
+        "push_down": run.at_most("selection_push_down") * 1e3,
+        "pull_up": run.at_most("filtered_pull_up") * 1e3,
+        "better": better.replace("_", " "),
+        "served": served[better],
+        "times": min(PAPERS_MOST, run.queries[-1]) / served[better],
+        "over_push_down": level / run.at_most("selection_push_down"),
+    }
 
 
-def _adaptive(setup: Setup, setting: Setting) -> Outcome:
-    run = runs(setup, setting)
+def _adaptive(run: LatencyRuns) -> dict[str, object]:
+    """Return what is claimed of adaptive plans."""
     level = run.at_most("car")
     served = run.served("cacq", level)
-    return _outcome(
-        run,
-        (*ADAPTIVE, "tulip"),
-        {
-            "car": level * 1e3,
-            "cacq": run.at_most("cacq") * 1e3,
-            "served": served,
-            "times": min(PAPERS_MOST, run.queries[-1]) / served,
-            "over_tulip": level / run.at_most("tulip"),
-        },
-    )
+    return {
+        "car": level * 1e3,
+        "cacq": run.at_most("cacq") * 1e3,
+        "served": served,
+        "times": min(PAPERS_MOST, run.queries[-1]) / served,
+        "over_tulip": level / run.at_most("tulip"),
+        "work_over_tulip": run.work_over("car", "tulip"),
+        "load": run.load("tulip"),
+    }
 
 
 def static_plans_fewer(setting: Setting) -> Outcome:
     """Figure 13 (a)."""
-    return _static(Setup.FEWER_OVERLAPS, setting)
+    return _outcome(runs(Setup.FEWER_OVERLAPS, setting), STATIC, _static)
 
 
 def static_plans_greater(setting: Setting) -> Outcome:
     """Figure 13 (b)."""
-    return _static(Setup.GREATER_OVERLAPS, setting)
+    return _outcome(runs(Setup.GREATER_OVERLAPS, setting), STATIC, _static)
 
 
 def adaptive_plans_fewer(setting: Setting) -> Outcome:
     """Figure 17 (a)."""
-    return _adaptive(Setup.FEWER_OVERLAPS, setting)
+    return _outcome(runs(Setup.FEWER_OVERLAPS, setting), SHOWN, _adaptive)
 
 
 def adaptive_plans_greater(setting: Setting) -> Outcome:
     """Figure 17 (b)."""
-    return _adaptive(Setup.GREATER_OVERLAPS, setting)
+    return _outcome(runs(Setup.GREATER_OVERLAPS, setting), SHOWN, _adaptive)
