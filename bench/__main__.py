@@ -25,6 +25,7 @@ import bench.growth.benchmark
 import bench.kept.benchmark
 import bench.kept.folders
 import bench.kept.stores
+import bench.large_inputs
 import bench.learned
 import bench.looking
 import bench.lookups.benchmark
@@ -87,6 +88,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "stores": bench.kept.stores.main,
     "folders": bench.kept.folders.main,
     "quota": bench.quota.benchmark.main,
+    "large-inputs": bench.large_inputs.main,
     "learned": bench.learned.main,
     "transpiled": bench.transpiled.main,
     "looking": bench.looking.main,

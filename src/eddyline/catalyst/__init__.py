@@ -90,6 +90,7 @@ from eddyline.catalyst.new_expressions import (
     written_out,
 )
 from eddyline.catalyst.new_plans import (
+    a_row_of_each_partition,
     arrow_evaluation,
     arrow_evaluations,
     distinct,
@@ -109,6 +110,7 @@ from eddyline.catalyst.new_plans import (
     projected,
     projected_like,
     row_evaluation,
+    shuffled_by,
     together,
     union,
 )
@@ -191,6 +193,7 @@ from eddyline.catalyst.python_functions import (
 )
 from eddyline.catalyst.python_side import answers, forget_rewritings
 from eddyline.catalyst.reductions import (
+    all_columns_of,
     bloom_filter_of,
     drops_rows,
     gives_same_rows,
@@ -241,11 +244,13 @@ __all__ = [
     "RewrittenPlan",
     "RowCounter",
     "ShownCounters",
+    "a_row_of_each_partition",
     "action_state",
     "aggregate_by",
     "aggregate_mode",
     "aggregated",
     "aliased",
+    "all_columns_of",
     "always_casts",
     "analyzed_plan",
     "answers",
@@ -403,6 +408,7 @@ __all__ = [
     "set_members",
     "settings_of",
     "show_counters",
+    "shuffled_by",
     "size_in_bytes",
     "staying",
     "struct_field",

@@ -13,6 +13,7 @@ from eddyline.catalyst.gateway import (
     scala_none,
     scala_seq,
     static,
+    static_near,
     type_from,
 )
 from eddyline.catalyst.handles import CatalystExpression, Plan
@@ -167,6 +168,19 @@ def together(plans: Sequence[Plan]) -> tuple[Plan, list[tuple[int, ...]]] | None
 def in_one_partition(child: Plan) -> Plan:
     """Return a plan whose rows are all read in one task; nothing is shuffled."""
     return Plan(java_class(LOGICAL + "Repartition")(1, False, child.java))  # noqa: FBT003 - no shuffle
+
+
+def shuffled_by(keys: Sequence[CatalystExpression], child: Plan) -> Plan:
+    """Return the same rows, shuffled by the values of ``keys`` as a join by them would do it."""
+    make = java_class(LOGICAL + "RepartitionByExpression")
+    return Plan(make(scala_seq(key.java for key in keys), child.java, scala_none(), scala_none()))
+
+
+def a_row_of_each_partition(child: Plan) -> Plan:
+    """Return a row of each partition that has any, without its columns."""
+    whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    one = static_near(child.java, EXPRESSIONS + "Literal", "create", 1, whole)
+    return projected((), Plan(java_class(LOGICAL + "LocalLimit")(one, child.java)))
 
 
 def over_rows_of(node: Plan, rows: Plan) -> Plan:

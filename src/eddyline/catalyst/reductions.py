@@ -29,6 +29,8 @@ from eddyline.quirks.catalyst_arguments import AGGREGATES_TAKE_HINTS, ERRORS_HAV
 _SEED: Final = 42
 """What Spark's own hashes begin with."""
 
+_LARGEST_HASH: Final = (1 << 31) - 1
+
 
 def semijoin(
     left: Plan, right: Plan, condition: CatalystExpression, *, broadcast: bool = True
@@ -86,6 +88,21 @@ def wanting_all(
     zero = static_near(left.java, EXPRESSIONS + "Literal", "create", 0, whole)
     never = java_class(EXPRESSIONS + "EqualTo")(hashed, zero)
     return CatalystExpression(java_class(EXPRESSIONS + "Or")(most, never))
+
+
+def all_columns_of(plan: Plan, columns: Sequence[CatalystExpression]) -> Plan:
+    """Return the same rows behind a filter that passes all of them, and seems to need ``columns``.
+
+    Spark moves no other filter below it, as it is not deterministic, and prunes nothing below it:
+    what is used in two places stays the same plan in both.
+    """
+    hashed = java_class(EXPRESSIONS + "Murmur3Hash")(scala_seq(c.java for c in columns), _SEED)
+    whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    most = static_near(plan.java, EXPRESSIONS + "Literal", "create", _LARGEST_HASH, whole)
+    any_hash = java_class(EXPRESSIONS + "LessThanOrEqual")(hashed, most)
+    never = java_class(EXPRESSIONS + "Not")(always_in(id(jvm())))
+    passing = java_class(EXPRESSIONS + "Or")(never, any_hash)
+    return Plan(java_class(LOGICAL + "Filter")(passing, plan.java))
 
 
 def hashed(values: Sequence[CatalystExpression]) -> CatalystExpression:

@@ -35,6 +35,7 @@ from eddyline.expressions import (
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_edges import JoinEdges, join_edges
 from eddyline.planner.claim.reduction import (
+    Means,
     Reducer,
     Reduction,
     Reductions,
@@ -52,6 +53,13 @@ _IN_ORDER: Final = "one predicate alone is asked about the rows of one join, whi
 _UNASKED: Final = "no condition says that rows are dropped for which only values are wanted"
 
 
+WORTH_WAITING: Final = 32 << 20
+"""Bytes of an input's rows from which on it waits for the rows that it is joined with.
+
+To wait takes two stages more: the rows that are left, and one of these for the large input.
+"""
+
+
 class Joiner(StrEnum):
     """Who joins the inputs of a region."""
 
@@ -65,7 +73,8 @@ class NativeJoins:
     """How Spark joins around a filter block over the root of a reduction.
 
     ``results`` are those attributes that the block is to provide, with its calls. ``broadcast`` are
-    inputs to be broadcast beside those that reduce and are joined as they are.
+    inputs to be broadcast beside those that reduce and are joined as they are. Those that are
+    ``waiting`` are read when the rows of the root that are left have been measured.
     """
 
     reduction: Reduction
@@ -74,6 +83,7 @@ class NativeJoins:
     described: tuple[str, ...]
     results: tuple[tuple[CatalystExpression, Call], ...] = ()
     broadcast: frozenset[int] = frozenset()
+    waiting: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -120,7 +130,13 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
         *describe(reduction, names),
     )
     small = _root_to_broadcast(spark, reduction, sources, region)
-    natively = NativeJoins(reduction, sources, edges, described, results, small)
+    waiting = frozenset() if small else _read_when_measured(spark, reduction, sources)
+    described += tuple(
+        f"{names[number]} is read when the rows left of {names[root]} have been measured: few are "
+        f"broadcast to it, many are shuffled with it"
+        for number in sorted(waiting)
+    )
+    natively = NativeJoins(reduction, sources, edges, described, results, small, waiting)
     return Choice(Joiner.SPARK_AROUND_BLOCK, "the functions look at one input", natively)
 
 
@@ -207,6 +223,31 @@ def _root_to_broadcast(
     if reduction.selective and large and root.moved <= most and len(region.inputs) > 1:
         return frozenset({reduction.root})
     return frozenset()
+
+
+def _read_when_measured(
+    spark: SparkSession, reduction: Reduction, sources: Sequence[Source]
+) -> frozenset[int]:
+    """Return the inputs that Spark would shuffle, and which might not have to be.
+
+    Their plans wait for those of the rows that functions and reductions leave (see
+    :mod:`eddyline.planner.rewrite.measured_rows`), which Spark shuffles for them in any case.
+    """
+    settings = ("spark.sql.adaptive.enabled", "spark.sql.exchange.reuse")
+    if not reduction.selective or any(str(spark.conf.get(name)) != "true" for name in settings):
+        return frozenset()
+    most = catalyst.bytes_of(str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold")))
+    if most <= 0:
+        return frozenset()
+    joined = {reducer.number for reducer in reduction.all() if reducer.means is Means.JOINED}
+    return frozenset(
+        number
+        for number, source in enumerate(sources)
+        if number != reduction.root
+        and number not in joined
+        and most < source.size
+        and max(WORTH_WAITING, most) < source.moved
+    )
 
 
 def names_of(sources: Sequence[Source]) -> list[str]:

@@ -30,6 +30,7 @@ from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Link, Pro
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.regions import Region
 from eddyline.planner.rewrite.filter_rewrite import Fuse, block_of, block_over, identified
+from eddyline.planner.rewrite.measured_rows import measured_first
 from eddyline.planner.rewrite.reducing import Reducing
 
 
@@ -87,7 +88,10 @@ def joined_natively(
     broadcast = frozenset(reducing.made) | choice.broadcast
     above = {Tree.of(attribute).identity for attribute, _ in claim.results}
     carried = [*results, *([] if error is None else [error])]
-    joins = _Joins(region, new, broadcast, choice.edges.definitions, above, carried, error)
+    measured = _Measured(root, choice.waiting)
+    joins = _Joins(
+        region, new, broadcast, measured, choice.edges.definitions, above, carried, error
+    )
     return JoinedNatively(joins.rebuilt(), block)
 
 
@@ -128,6 +132,14 @@ def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Ca
     return made, [call for result in results if isinstance(call := placed(result), Call)]
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """The input whose rows are measured on their way up, and those that wait for that."""
+
+    root: int
+    waiting: frozenset[int]
+
+
 class _Joins:
     """The nodes of a region over other inputs, without its functions."""
 
@@ -136,6 +148,7 @@ class _Joins:
         region: Region,
         inputs: Mapping[int, Plan],
         broadcast: frozenset[int],
+        measured: _Measured,
         definitions: Definitions,
         wanted: AbstractSet[ExpressionId],
         carried: Sequence[CatalystExpression],
@@ -146,6 +159,7 @@ class _Joins:
         self._inputs = {id(plan): number for number, plan in enumerate(region.inputs)}
         self._new = inputs
         self._broadcast = broadcast
+        self._measured = measured
         self._links: dict[int, Link] = {id(link.plan): link for link in region.links}
         self._definitions = definitions
         self._error = error
@@ -174,16 +188,33 @@ class _Joins:
             return catalyst.evaluation_of(link.plan, stay, new[0]) if stay else new[0]
         if isinstance(link, ProjectLink):
             return self._projected(link, new[0])
-        kept = [
-            conjunct.handle
-            for conjunct in link.conjuncts
-            if not self._definitions.is_dependent(conjunct)
+        kept_trees = [
+            conjunct for conjunct in link.conjuncts if not self._definitions.is_dependent(conjunct)
         ]
+        kept = [conjunct.handle for conjunct in kept_trees]
         if len(new) == 1:
             return catalyst.filtered(catalyst.conjunction(kept), new[0]) if kept else new[0]
         if len(kept) < len(link.conjuncts):
             plan = catalyst.joined_on(plan, catalyst.conjunction(kept) if kept else None)
+        new = self._read_when_measured(children, new, kept_trees)
         return catalyst.joined_over(plan, new, [self._is_broadcast(child) for child in children])
+
+    def _read_when_measured(
+        self, children: Sequence[Plan], new: Sequence[Plan], conditions: Sequence[Tree]
+    ) -> Sequence[Plan]:
+        """Return the sides of a join, of which a large input waits for the rows of the other."""
+        for side, child in enumerate(children):
+            waits = self._input_of(child) in self._measured.waiting
+            if waits and self._has_root(children[1 - side]):
+                sides = measured_first(new[1 - side], new[side], conditions)
+                return new if sides is None else sides[:: 1 if side else -1]
+        return new
+
+    def _has_root(self, plan: Plan) -> bool:
+        number = self._inputs.get(id(plan))
+        if number is not None:
+            return number == self._measured.root
+        return any(map(self._has_root, catalyst.children(plan)))
 
     def _projected(self, link: ProjectLink, child: Plan) -> Plan:
         results_in = self._definitions.results_in
@@ -199,9 +230,13 @@ class _Joins:
         return catalyst.projected([*(item.handle for item in items), *more], child)
 
     def _is_broadcast(self, plan: Plan) -> bool:
+        return self._input_of(plan) in self._broadcast
+
+    def _input_of(self, plan: Plan) -> int | None:
+        """Return the only input below a node; None where there are several."""
         while (number := self._inputs.get(id(plan))) is None:
             link = self._links.get(id(plan))
             if link is None or len(catalyst.children(plan)) > 1:
-                return False
+                return None
             (plan,) = catalyst.children(plan)
-        return number in self._broadcast
+        return number
