@@ -6,6 +6,9 @@ itself takes is not. Joined with it are 1, 100, 10,000 and all of its keys. Each
 ways, by turns: looked up, scanned by plain Spark, and as ``adapt`` chooses; what it takes is
 compared with the better of the other two, turn by turn. All keys are not looked up alone: that
 would take 40 times as long as the scan.
+
+Then a table with two ways to its rows: 2,000 keys, or 200 groups of ten, for which a call takes as
+long, or 50 times as long. Each way is measured by itself, and both as they compete.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +46,15 @@ BOUND: Final = 1.15
 LOOKED_UP, SCANNED, CHOSEN = "looked up", "scanned", "chosen"
 
 SCHEMA: Final = "key long, value double"
+
+GROUPS: Final = 200
+"""Groups of keys that are wanted."""
+OF_GROUP: Final = 10
+"""Keys in each."""
+SLOW: Final = 50
+"""How many times as long a call for a group takes in the second case."""
+
+BY_KEY, BY_GROUP = "by key", "by group"
 
 
 class Remote:
@@ -120,6 +133,95 @@ def ways(
     return compared
 
 
+class TwoWays:
+    """A table whose rows are found by their keys, and by the groups of these."""
+
+    def __init__(self, spark: SparkSession, seconds: Mapping[str, float]) -> None:
+        """Register it by each way, and by both; ``seconds`` is what a call takes."""
+        self.asked: Counter[str] = Counter()
+        schema = "key long, gang long, value double"
+        gang = f"id DIV {OF_GROUP} AS gang"
+        scan = spark.range(ROWS).selectExpr("id AS key", gang, "id / 2 AS value")
+        methods = {
+            BY_KEY: eddyline.LookupMethod(["key"], self._source(BY_KEY, seconds, 1)),
+            BY_GROUP: eddyline.LookupMethod(["gang"], self._source(BY_GROUP, seconds, OF_GROUP)),
+        }
+        for name, (first, *also) in {
+            BY_KEY: [methods[BY_KEY]],
+            BY_GROUP: [methods[BY_GROUP]],
+            CHOSEN: list(methods.values()),
+        }.items():
+            eddyline.lookup_table(
+                spark,
+                name.replace(" ", "_"),
+                schema,
+                first.bind,
+                first.source,
+                also=also,
+                key=["key"],
+                scan=scan,
+                scan_seconds=SCAN,
+            )
+
+    def _source(self, way: str, seconds: Mapping[str, float], rows: int) -> eddyline.PythonLookup:
+        async def look(values: list[int]) -> list[tuple[int, int, float]]:
+            self.asked[way] += 1
+            await asyncio.sleep(seconds[way])
+            keys = [value * rows + number for value in values for number in range(rows)]
+            return [(key, key // OF_GROUP, key / 2) for key in keys]
+
+        return eddyline.PythonLookup(look)
+
+
+def competing(
+    spark: SparkSession, seconds: Mapping[str, float], folder: Path
+) -> dict[str, Callable[[], tuple[float, Counter[str]]]]:
+    """Return each way by itself, and both: each gives its seconds, and requests by way."""
+    table = TwoWays(spark, seconds)
+    path = str(folder / "access-choice-groups.parquet")
+    numbers = spark.range(0, GROUPS * OF_GROUP, 1, TASKS)
+    key = f"id DIV {OF_GROUP} * {ROWS // GROUPS} + id % {OF_GROUP}"
+    wanted = numbers.selectExpr(f"{key} AS wanted").selectExpr(
+        "wanted", f"wanted DIV {OF_GROUP} AS wanted_gang"
+    )
+    wanted.write.mode("overwrite").parquet(path)
+    few = spark.read.parquet(path)
+
+    def run(name: str) -> tuple[float, Counter[str]]:
+        table.asked.clear()
+        began = time.perf_counter()
+        rows = spark.table(name.replace(" ", "_"))
+        on = (few["wanted"] == rows["key"]) & (few["wanted_gang"] == rows["gang"])
+        joined = few.join(rows, on).selectExpr("count(*) AS rows", "sum(value - wanted / 2) AS off")
+        (row,) = eddyline.adapt(joined).collect()
+        taken = time.perf_counter() - began
+        if (row.rows, row.off) != (GROUPS * OF_GROUP, 0.0):
+            raise AssertionError(f"{name}: {row}")
+        return taken, Counter(table.asked)
+
+    return {name: partial(run, name) for name in (BY_KEY, BY_GROUP, CHOSEN)}
+
+
+def measured_ways(spark: SparkSession, turns: int, folder: Path) -> tuple[Table, dict[str, object]]:
+    """Return what ways that compete take, as a table and as data."""
+    keys = GROUPS * OF_GROUP
+    table = Table(title=f"{keys:,} keys, or {GROUPS} groups: two ways to the same rows")
+    for column in ("a call for a group", BY_KEY, BY_GROUP, CHOSEN, "over the better", "requests"):
+        table.add_column(column, justify="right")
+    results: dict[str, object] = {}
+    for longer in (1, SLOW):
+        found = in_turns(competing(spark, {BY_KEY: CALL, BY_GROUP: CALL * longer}, folder), turns)
+        seconds = {way: [taken for taken, _ in runs] for way, runs in found.items()}
+        better = list(map(min, seconds[BY_KEY], seconds[BY_GROUP]))
+        ratio = Spread.of(own / best for own, best in zip(seconds[CHOSEN], better, strict=True))
+        _, asked = found[CHOSEN][-1]
+        requests = f"{asked[BY_KEY]:,} + {asked[BY_GROUP]:,}"
+        spreads = [str(Spread.of(seconds[way])) for way in (BY_KEY, BY_GROUP, CHOSEN)]
+        table.add_row(f"{CALL * longer:g} s", *spreads, str(ratio), requests)
+        results[f"{longer} times"] = {"seconds": seconds, "ratio": ratio.median, "requests": asked}
+    return table, results
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run all cases; print and write what was measured; 1 where one misses its bound."""
     parser = argparse.ArgumentParser(prog="python -m bench access-choice", description=__doc__)
@@ -154,8 +256,16 @@ def main(arguments: Sequence[str]) -> int:
         said = "kept" if kept else "missed"
         table.add_row(f"{keys:,}", *spreads, str(ratio), str(requests), said)
         results[keys] = {"seconds": seconds, "ratio": ratio.median, "requests": requests}
+    ways_table, ways_results = measured_ways(spark, given.turns, given.out)
     spark.stop()
-    Console(width=140).print(table)
-    written = {"faster": given.faster, "turns": given.turns, "keys": results}
+    console = Console(width=140)
+    console.print(table)
+    console.print(ways_table)
+    written = {
+        "faster": given.faster,
+        "turns": given.turns,
+        "keys": results,
+        "ways": ways_results,
+    }
     (given.out / "access_choice.json").write_text(json.dumps(written, indent=1))
     return int(missed > 0)

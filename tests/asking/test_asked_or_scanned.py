@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pytest
 
 from eddyline.asking import lookup_server
-from eddyline.asking.driver_channel import connected
+from eddyline.asking.access_method import AccessMethod
+from eddyline.asking.driver_channel import DriverChannel, connected
+from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import TaskPlace
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_server import LookupServer
-from eddyline.asking.remote_choice import why_scanned
+from eddyline.asking.lookup_source import LookedUpTable
+from eddyline.asking.python_lookup import PythonLookup
+from eddyline.asking.remote_choice import KEYS_SENT, KeysOfWay, Outcome, asked_or_scanned
 from eddyline.asking.wire import packed
 from eddyline.errors import LookupFailedError
 from tests.asked import until
@@ -31,9 +37,9 @@ def told(
     job: str = "1",
     place: int = 0,
 ) -> str:
-    columns = pa.table({"k0": pa.array(keys, pa.int64())})
+    way = KeysOfWay("t", pa.table({"k0": pa.array(keys, pa.int64())}))
     where = TaskPlace(0, place)
-    return why_scanned(server.address, job, "t", scan_seconds, columns, place=where)
+    return asked_or_scanned(server.address, job, [way], scan_seconds, place=where).scan
 
 
 def answer(keys: list[int]) -> list[tuple[int, str]]:
@@ -111,11 +117,13 @@ def test_keys_that_nobody_waits_for_any_more_are_not_asked_for() -> None:
         return answer(keys)
 
     with serving(function, Limits(max_in_flight=1)) as server:
-        hello = {"job": "1", "method": "t", "scan_seconds": 60.0, "use": 0, "place": (0, 0)}
-        with connected(server.address, {**hello, "keys": 3}, 5.0) as connection:
+        hello = {"job": "1", "scan_seconds": 60.0, "use": 0, "place": (0, 0), "ways": [("t", 3)]}
+        with connected(server.address, hello, 5.0) as connection:
             keys = packed(pa.table({"k0": [1, 2, 3]}))
             header = json.dumps({"bytes": len(keys)}).encode()
-            connection.sendall(header + b"\n" + keys + b'{"rests": true}\n')
+            with connection.makefile("rb") as answers:
+                assert json.loads(answers.readline()) == {"send": [0, 0, KEYS_SENT]}
+            connection.sendall(header + b"\n" + keys)
             assert until(lambda: bool(asked))
         other = Task(server.address)
         other.ask(9)
@@ -136,3 +144,95 @@ def test_what_was_told_and_is_forgotten_is_an_error(monkeypatch: pytest.MonkeyPa
         with pytest.raises(LookupFailedError, match="t is forgotten: run the query again"):
             told(server, [1])
         assert told(server, [1], job="2") == ""
+
+
+BY = {"by a": 0, "by b": 1}
+"""The ways to a table of two columns."""
+
+
+@contextmanager
+def serving_two(
+    *functions: Callable[[list[int]], object],
+) -> Iterator[LookupServer]:
+    """Serve two ways to a table of two numbers, by either."""
+    loop, channel = EventLoop(), DriverChannel()
+    methods = {}
+    for (name, column), function in zip(BY.items(), functions, strict=True):
+        table = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.int64()), (column,))
+        limits = Limits(max_in_flight=2, retries=0)
+        methods[name] = AccessMethod(table, PythonLookup(function), limits)
+    server = LookupServer(loop, methods, time.monotonic, channel)
+    try:
+        yield server
+    finally:
+        server.close()
+        channel.close()
+        loop.close()
+
+
+def told_by_two(
+    server: LookupServer, a: Sequence[int], b: Sequence[int], scan_seconds: float = 60.0
+) -> Outcome:
+    columns = zip(BY, (a, b), strict=True)
+    ways = [KeysOfWay(name, pa.table({"k": pa.array(keys, pa.int64())})) for name, keys in columns]
+    return asked_or_scanned(server.address, "1", ways, scan_seconds, place=TaskPlace(0, 0))
+
+
+def test_of_two_ways_the_one_with_fewer_keys_is_asked_alone() -> None:
+    asked: list[int] = []
+
+    def by_a(keys: list[int]) -> list[tuple[int, int]]:
+        asked.extend(keys)
+        return [(key, 0) for key in keys]
+
+    def by_b(keys: list[int]) -> list[tuple[int, int]]:
+        return [(0, key) for key in keys]
+
+    with serving_two(by_a, by_b) as server:
+        assert told_by_two(server, range(30), range(3)) == Outcome("", 1)
+        assert not asked
+        statistics = server.statistics("1")
+        assert statistics["by b"].choice.startswith("looked up: in ")
+        assert not statistics["by a"].choice
+
+
+def test_a_quicker_way_takes_over_and_what_waits_for_the_other_is_dropped() -> None:
+    counts = Counter[str]()
+
+    def by_a(keys: list[int]) -> list[tuple[int, int]]:
+        counts["a"] += len(keys)
+        time.sleep(0.1)
+        return [(key, 0) for key in keys]
+
+    def by_b(keys: list[int]) -> list[tuple[int, int]]:
+        counts["b"] += len(keys)
+        time.sleep(0.001)
+        return [(0, key) for key in keys]
+
+    with serving_two(by_a, by_b) as server:
+        assert told_by_two(server, range(100), range(300)) == Outcome("", 1)
+        assert counts["b"] == 300
+        assert counts["a"] < 30
+
+
+def test_a_way_that_fails_leaves_the_keys_to_the_other_and_both_to_the_scan() -> None:
+    fails = {"by a"}
+
+    def by_a(keys: list[int]) -> list[tuple[int, int]]:
+        if "by a" in fails:
+            raise ValueError("not by a")
+        return [(key, 0) for key in keys]
+
+    def by_b(keys: list[int]) -> list[tuple[int, int]]:
+        if "by b" in fails:
+            raise ValueError("not by b")
+        return [(0, key) for key in keys]
+
+    with serving_two(by_a, by_b) as server:
+        assert told_by_two(server, range(3), range(30)) == Outcome("", 1)
+        assert server.scans_begun() == []
+    fails.add("by b")
+    with serving_two(by_a, by_b) as server:
+        assert "not by b" in told_by_two(server, range(3), range(30)).scan
+        (begun,) = server.scans_begun()
+        assert (begun.job, begun.methods) == ("1", ("by a", "by b"))

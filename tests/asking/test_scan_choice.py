@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.scan_choice import AskingProgress, ScanChoice
+from eddyline.asking.scan_choice import AskingProgress, ScanChoice, WayAsked
 
 SCAN = 60.0
 LOOK = 0.02
@@ -116,10 +116,28 @@ def test_a_source_that_never_answers_is_left_after_as_long_as_a_scan_takes() -> 
 
 
 def test_keys_of_a_stage_that_runs_again_are_the_same_and_those_of_another_use_are_more() -> None:
-    choice = ScanChoice(SCAN, lambda: 0.0)
+    way = WayAsked()
     for stage in (3, 7):
-        choice.announce(0, stage, 0, 100)
-        choice.announce(0, stage, 1, 50)
-    assert choice.announced == 150
-    choice.announce(1, 9, 0, 5)
-    assert choice.announced == 155
+        way.announce(0, stage, 0, 100)
+        way.announce(0, stage, 1, 50)
+    assert way.announced == 150
+    way.announce(1, 9, 0, 5)
+    assert way.announced == 155
+
+
+def test_a_scan_is_compared_with_the_way_that_leads() -> None:
+    now = 0.0
+    choice = ScanChoice(SCAN, lambda: now, ways=2)
+    choice.announce(0, 0, 0, 10_000, 40_000)
+    assert not choice.look(AskingProgress(0, 16, 0, 1), AskingProgress(0, 0, 0, 1))
+    assert choice.race.leader == 0
+    now = 2.0  # by the first way they would take longer than a scan; the other is not known yet
+    slow = AskingProgress(20, 40, 20, 1, 0.1)
+    assert not choice.look(slow, AskingProgress(0, 0, 0, 1))
+    assert choice.race.asked == {0, 1}
+    now = 2.2
+    assert not choice.look(slow, AskingProgress(200, 300, 200, 1, 0.001))
+    assert choice.race.asked == {1}
+    now = 3.0
+    assert choice.look(slow, AskingProgress(900, 999, 900, 1, 0.01))
+    assert choice.why.startswith("the keys would take ")

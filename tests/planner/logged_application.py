@@ -118,6 +118,22 @@ def joined(spark: SparkSession) -> DataFrame:
     return one.join(other, "k").filter(udf(lambda v, w: v < w, "boolean")("v", "w"))
 
 
+def looked_up_or_scanned(spark: SparkSession) -> DataFrame:
+    """Return a join in which no eddy runs: keys are asked for, as a scan would take too long."""
+    eddyline.lookup_table(
+        spark,
+        "squares",
+        "number long, square long",
+        ["number"],
+        eddyline.PythonLookup(lambda keys: [(key, key * key) for key in keys]),
+        key=["number"],
+        scan=spark.range(ROWS).selectExpr("id AS number", "id * id AS square"),
+        scan_seconds=1_000.0,
+    )
+    few = spark.range(3).withColumnRenamed("id", "number")
+    return eddyline.adapt(few.join(spark.table("squares"), "number"))
+
+
 def begun(folder: Path, settings: dict[str, str]) -> SparkSession:
     folder.mkdir()
     log = {"spark.eventLog.dir": folder.as_uri()}
@@ -133,11 +149,14 @@ def ended(folder: Path, said: dict[str, Any], spark: SparkSession) -> None:
 
 
 def one_action(folder: Path, settings: dict[str, str]) -> None:
-    """Adapt one DataFrame."""
+    """Adapt one DataFrame, and a join with a table that is looked up or scanned."""
     spark = begun(folder, settings)
     fast = eddyline.adapt(asked(spark))
     fast.collect()
     said = {"reports": [eddyline.report(fast).to_dict()], "prometheus": prometheus(spark)}
+    chosen = looked_up_or_scanned(spark)
+    chosen.collect()
+    said["reports"].append(eddyline.report(chosen).to_dict())
     ended(folder, said, spark)
 
 

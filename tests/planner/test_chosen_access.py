@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
+from tests.asked import until
 from tests.planner.recording_source import RecordingSource
 
 pytestmark = pytest.mark.slow(40)
@@ -271,3 +272,69 @@ def test_what_a_scan_takes_is_known_by_its_size_or_said(
     source = eddyline.PythonLookup(len)
     with pytest.raises(ValueError, match="there is no scan"):
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, scan_seconds=3.0)
+
+
+BY_KIND = "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.part AND p.kind = o.id % 3"
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+def test_ways_by_other_columns_compete(
+    spark: SparkSession,
+    register: Register,
+    scanned: bool,  # noqa: FBT001 - a case
+) -> None:
+    """There are three kinds of parts, and many numbers."""
+    by_kind = RecordingSource(PARTS, [1])
+
+    def look(keys: list[int]) -> list[tuple[Any, ...]]:
+        if scanned:
+            raise ValueError("no answer by kind")
+        return by_kind(keys)
+
+    also = [eddyline.LookupMethod(["kind"], eddyline.PythonLookup(look), retries=0)]
+    asked = register(
+        NEVER,
+        also=also,
+        fails=lambda _: scanned,
+        retries=0,
+        scan=None if scanned else unreadable(spark),
+    )
+    adapted, expected = both(spark, BY_KIND)
+    assert "looked up by part, or by kind if that is sooner" in str(eddyline.explain(adapted))
+    assert Counter(adapted.collect()) == expected
+    said = " ".join(str(eddyline.report(adapted)).split())
+    if scanned:
+        assert "no answer" in said
+    else:
+        assert by_kind.keys == Counter(range(3))
+        assert not asked.keys
+        assert "parts(kind) was looked up: in " in said
+    alone, expected = both(spark, PATTERNS["left"])
+    assert Counter(alone.collect()) == expected
+
+
+def test_what_a_scan_has_taken_is_known_to_the_next_query(
+    spark: SparkSession, register: Register
+) -> None:
+    """Nothing is known of it at first: it is taken to need 10 s."""
+
+    def slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        time.sleep(0.5)
+        yield from batches
+
+    eddyline.forget()
+    plain = spark.range(400).join(spark.table("plain_parts"), F.col("id") == F.col("part"))
+    scan = plain.select("part", "kind", "name").mapInArrow(slowly, SCHEMA)
+    register(None, fails=lambda _: True, retries=0, scan=scan)
+    sql = PATTERNS["inner"]
+    assert "10 s, as nothing is known of it" in str(eddyline.explain(spark.sql(sql)))
+    adapted, expected = both(spark, sql)
+    assert len(adapted.take(3)) == 3  # which says nothing of a whole scan
+    assert Counter(adapted.collect()) == expected
+    assert until(lambda: bool(eddyline.learned(spark).scans))
+    (learned,) = eddyline.learned(spark).scans
+    assert learned.table == "parts"
+    assert 0.4 < learned.seconds < 60.0
+    again = str(eddyline.explain(spark.sql(sql)))
+    assert ("as the last one did" in again) is (learned.seconds > 2.0)  # else it is scanned at once
+    assert "nothing is known" not in again

@@ -172,14 +172,17 @@ def test_the_command_prints_it(
 def test_neither_reports_nor_counters_where_settings_say_so(folder: Path) -> None:
     log, said = application(folder / "off")
     assert said["prometheus"] == {}
-    assert len(said["reports"]) == 1
+    assert len(said["reports"]) == 2
     assert main(["report", "--event-log", str(log)]) == 2
 
 
 def test_a_later_context_begins_anew_and_may_always_show_counters(folder: Path) -> None:
     log, said = application(folder / "always")
-    (action,) = read_event_log(log).actions
-    assert action.report.to_dict() == said["reports"][0]
+    actions = read_event_log(log).actions
+    assert [action.report.to_dict() for action in actions] == said["reports"]
+    (table,) = said["reports"][1]["asked"]
+    assert table["choice"].startswith("looked up: in ")
+    assert not said["reports"][1]["blocks"]
     assert said["prometheus"]["rows"] == ROWS
     assert said["prometheus"]["blocks"] == 1
 

@@ -30,11 +30,11 @@ class AskedJob:
     ``asking`` are the tasks of a method that may ask for more before they only wait for answers,
     ``beginning`` knows of those that have not asked yet, ``wanted`` are the keys that tasks wait
     for (:func:`frozen`, as arguments may hold lists), and how many tasks wait for each. ``choices``
-    are the tables that may be scanned instead.
+    are the tables that may be scanned instead, by the methods that are ways to their rows.
     """
 
     lookups: dict[str, SharedMethod[Any]] = field(default_factory=dict)
-    choices: dict[str, AskedOrScanned] = field(default_factory=dict)
+    choices: dict[tuple[str, ...], AskedOrScanned] = field(default_factory=dict)
     users: int = 0
     asking: Counter[str] = field(default_factory=Counter)
     beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
@@ -50,8 +50,9 @@ class AskedJob:
     def statistics(self) -> dict[str, SharedLookupStatistics]:
         """Return what was asked so far, by access method."""
         asked = {name: lookup.statistics() for name, lookup in self.lookups.items()}
-        for name, choice in self.choices.items():
-            asked[name] = replace(asked[name], choice=choice.text)
+        for methods, choice in self.choices.items():
+            for way, name in enumerate(methods):
+                asked[name] = replace(asked[name], choice=choice.text(way) or asked[name].choice)
         return asked
 
     @property

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from eddyline.asking.filling import TaskPlace
 from eddyline.asking.lookup_source import Key
+from eddyline.asking.remote_choice import KEYS_SENT, Outcome
 from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.way_to_answers import Found
@@ -34,7 +36,7 @@ They have said how many they have: for the choice nobody needs to know which.
 
 
 class Asker(Protocol):
-    """A task that asks, as others have to know of it."""
+    """A task that asks by one way, as others have to know of it."""
 
     def may_go_on(self, *, going_on: bool) -> None:
         """Take note whether it may ask for more before it only waits for answers."""
@@ -45,104 +47,180 @@ class Asker(Protocol):
     def wait_for(self, key: Key, answer: asyncio.Future[Found]) -> None:
         """Take note of a key that it wants to know of."""
 
+    def end(self) -> None:
+        """Drop the requests that no other task wants."""
+
+
+class KeysOfTask:
+    """The keys of a task by all ways; it sends them as they are asked for."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read what it sends until :meth:`close`."""
+        self._reader = reader
+        self._writer = writer
+        self._asked: deque[asyncio.Future[list[Key]]] = deque()
+        self.gone: Final = asyncio.create_task(self._read())
+        """Ends when the task has gone."""
+
+    async def part(self, way: int, start: int) -> list[Key]:
+        """Return some of the keys for a way, from one on."""
+        came: asyncio.Future[list[Key]] = asyncio.get_running_loop().create_future()
+        self._asked.append(came)
+        self._writer.write(json.dumps({"send": [way, start, KEYS_SENT]}).encode() + b"\n")
+        return await came
+
+    async def close(self) -> None:
+        """Read no more."""
+        self.gone.cancel()
+        await asyncio.gather(self.gone, return_exceptions=True)
+
+    async def _read(self) -> None:
+        while line := await self._reader.readline():
+            message = await self._reader.readexactly(json.loads(line)["bytes"])
+            columns = pa.ipc.open_stream(message).read_all().columns
+            keys = zip(*(column.to_pylist() for column in columns), strict=True)
+            came = self._asked.popleft()
+            if not came.done():  # else nobody asks by that way any more
+                came.set_result(list(keys))
+
 
 class AskedOrScanned:
-    """One table in one job, for all tasks that bring its keys. For one event loop."""
+    """One table in one job, for all tasks that bring its keys. For one event loop.
 
-    def __init__(self, lookup: SharedMethod[Any], choice: ScanChoice) -> None:
-        self._lookup = lookup
+    ``lookups`` are the ways to its rows, by any of which the keys can be asked for.
+    """
+
+    def __init__(self, lookups: Sequence[SharedMethod[Any]], choice: ScanChoice) -> None:
+        self._lookups = tuple(lookups)
         self._choice = choice
-        self._scan = asyncio.Event()
+        self._changed = asyncio.Event()  # another outcome, or other ways that are asked
         self._looking: asyncio.Task[None] | None = None
         self._tasks = 0
 
-    @property
-    def text(self) -> str:
-        """What was chosen, and why, for people."""
-        return self._choice.text
+    def text(self, way: int) -> str:
+        """What was chosen, and why, for people; of the way alone that it is said of."""
+        return self._choice.text if way == max(self._choice.race.leader, 0) else ""
 
     async def outcome(
-        self, use: int, place: TaskPlace, keys: int, reader: asyncio.StreamReader, task: Asker
-    ) -> str:
-        """Take so many keys of a task; return why the table is scanned, or "": all have answers.
+        self,
+        use: int,
+        place: TaskPlace,
+        counts: Sequence[int],
+        keys: KeysOfTask,
+        asker: Callable[[int], Asker],
+    ) -> Outcome:
+        """Take the keys of a task, so many for each way; return what came of it.
 
-        ``use`` numbers the places of a query where the table is used.
-        ConnectionError where the task goes before.
+        ``use`` numbers the places of a query where the table is used, ``asker`` says that the task
+        asks by a way. ConnectionError where the task goes before.
         """
-        if self._choice.why:
-            return self._choice.why
-        self._choice.announce(use, place.stage, place.number, keys)
+        choice = self._choice
+        if choice.why:
+            return Outcome(choice.why)
+        choice.announce(use, place.stage, place.number, *counts)
         self._tasks += 1
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
-        scanned = asyncio.create_task(self._scan.wait())
-        answered = asyncio.create_task(self._answered(reader, task))
+        asking: dict[int, asyncio.Task[bool]] = {}
         try:
-            await asyncio.wait([scanned, answered], return_when=asyncio.FIRST_COMPLETED)
-            if not self._choice.why:
-                await answered
-            return self._choice.why
+            while not choice.why:
+                self._ask_by(choice.race.asked, asking, counts, keys, asker)
+                self._changed.clear()
+                changed = asyncio.create_task(self._changed.wait())
+                awaited = [changed, keys.gone, *asking.values()]
+                await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                for way, task in asking.items():
+                    if task.done() and task.result():
+                        return Outcome(choice.why, way)
+                if keys.gone.done():
+                    raise ConnectionError("the task has gone")
+            return Outcome(choice.why)
         finally:
-            scanned.cancel()
-            answered.cancel()
-            await asyncio.gather(scanned, answered, return_exceptions=True)
+            await _ended(asking.values())
             self._tasks -= 1
             if not self._tasks:
                 self._looking.cancel()
                 self._looking = None
 
-    def _fail(self, why: str) -> None:
-        self._choice.fail(why)
-        self._scan.set()
+    def _ask_by(
+        self,
+        ways: frozenset[int],
+        asking: dict[int, asyncio.Task[bool]],
+        counts: Sequence[int],
+        keys: KeysOfTask,
+        asker: Callable[[int], Asker],
+    ) -> None:
+        """Have a task ask by these ways, and by no others."""
+        for way in asking.keys() - ways:
+            asking.pop(way).cancel()
+        for way in ways - asking.keys():
+            asking[way] = asyncio.create_task(self._answered(way, counts[way], keys, asker))
 
     async def _look(self) -> None:
         """Look at how far asking is, now and then, until the table is to be scanned."""
-        while not self._choice.look(self._lookup.progress()):  # noqa: ASYNC110 - time passes, too
-            await asyncio.sleep(max(LOOKING, self._choice.spent / LOOKS))
-        self._scan.set()
+        choice = self._choice
+        scanned = False
+        while not scanned:
+            asked = choice.race.asked
+            scanned = choice.look(*(lookup.progress() for lookup in self._lookups))
+            if scanned or choice.race.asked != asked:
+                self._changed.set()
+            await asyncio.sleep(max(LOOKING, choice.spent / LOOKS))
 
-    async def _answered(self, reader: asyncio.StreamReader, task: Asker) -> None:
-        """Ask for the keys of a task, and wait until all have their answers."""
-        open_ = _OpenKeys(self._fail)
+    async def _answered(
+        self, way: int, count: int, keys: KeysOfTask, asker: Callable[[int], Asker]
+    ) -> bool:
+        """Ask for keys by a way; tell whether all have answers in the end, or one has failed."""
+        lookup, task, open_ = self._lookups[way], asker(way), _OpenKeys()
         try:
-            async for keys in _keys(reader):
-                for key, answer in zip(keys, self._lookup.rows(keys), strict=True):
+            for start in range(0, count, KEYS_SENT):
+                part = await keys.part(way, start)
+                for key, answer in zip(part, lookup.rows(part), strict=True):
                     task.wait_for(key, answer)
                     open_.add(answer)
                 task.speak()
-                while self._lookup.waiting > MOST_WAITING:  # noqa: ASYNC110 - of many tasks
+                while lookup.waiting > MOST_WAITING and not open_.why:  # noqa: ASYNC110 - of many tasks
                     await asyncio.sleep(LOOKING)
+                if open_.why:
+                    break
             task.may_go_on(going_on=False)
             task.speak()
-            await _any_of(open_.none(), reader.read(1))
-            if open_.any:
-                raise ConnectionError("the task has gone")
+            await open_.none()
         finally:
             open_.close()
+            task.end()
+        if open_.why:
+            self._choice.fail(open_.why, way)
+            self._changed.set()
+        return not open_.why
+
+
+async def _ended(tasks: Collection[asyncio.Task[bool]]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _OpenKeys:
-    """Keys of a task that have no answer yet; for one that has failed it says why."""
+    """Keys of a task that have no answer yet; if one has failed, ``why``."""
 
-    def __init__(self, fail: Callable[[str], None]) -> None:
-        self._fail = fail
+    def __init__(self) -> None:
         self._open: set[asyncio.Future[Found]] = set()
-        self._none = asyncio.Event()
-        self._none.set()
-
-    @property
-    def any(self) -> bool:
-        return bool(self._open)
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self.why = ""
 
     def add(self, answer: asyncio.Future[Found]) -> None:
         if answer not in self._open:
             self._open.add(answer)
-            self._none.clear()
+            self._settled.clear()
             answer.add_done_callback(self._settle)
 
     async def none(self) -> None:
-        """Wait until all have their answers."""
-        await self._none.wait()
+        """Wait until all have their answers, or one has failed."""
+        await self._settled.wait()
 
     def close(self) -> None:
         """Hear of no more answers."""
@@ -151,30 +229,9 @@ class _OpenKeys:
 
     def _settle(self, answer: asyncio.Future[Found]) -> None:
         self._open.discard(answer)
-        if not self._open:
-            self._none.set()
         if answer.cancelled():
-            self._fail("the lookup was closed")
+            self.why = self.why or "the lookup was closed"
         elif (error := answer.exception()) is not None:
-            self._fail(str(error))
-
-
-async def _any_of(*awaited: Coroutine[Any, Any, object]) -> None:
-    """Wait until the first of several ends; cancel the others."""
-    tasks = [asyncio.create_task(one) for one in awaited]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-async def _keys(reader: asyncio.StreamReader) -> AsyncIterator[list[Key]]:
-    """Yield the keys that a task sends; ConnectionError where it goes before it has said all."""
-    while line := await reader.readline():
-        request = json.loads(line)
-        if "bytes" not in request:
-            return
-        table = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
-        yield list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    raise ConnectionError("the task has gone")
+            self.why = self.why or str(error)
+        if self.why or not self._open:
+            self._settled.set()

@@ -13,17 +13,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from eddyline.asking.access_method import SharedTable
 from eddyline.asking.asked_job import AskedJob, AskingTask, TaskAnswers
-from eddyline.asking.asked_or_scanned import AskedOrScanned
+from eddyline.asking.asked_or_scanned import AskedOrScanned, KeysOfTask
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
 from eddyline.asking.lookup_source import Key
+from eddyline.asking.remote_choice import Outcome
 from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import Method, SharedMethod
 from eddyline.asking.shared_statistics import QuotaWait, SharedLookupStatistics
@@ -48,6 +49,17 @@ RESTING_KEYS: Final = 100_000
 
 REMEMBERED_JOBS: Final = 256
 """Jobs of which it is remembered what they asked for, when their answers are forgotten."""
+
+
+class ScanBegun(NamedTuple):
+    """Tasks of a job were told, at some time of the server's, that a table is to be scanned.
+
+    ``methods`` are the ways by which it would have been looked up.
+    """
+
+    job: str
+    methods: tuple[str, ...]
+    at: float
 
 
 class LookupServer:
@@ -83,6 +95,7 @@ class LookupServer:
         self._jobs: dict[str, AskedJob] = {}
         self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
+        self._scans: OrderedDict[tuple[str, tuple[str, ...]], float] = OrderedDict()
         self._requests_before = 0  # those for tables, of jobs that are forgotten
         self._refusals_before = 0
         self._closing: set[asyncio.Task[None]] = set()
@@ -190,6 +203,16 @@ class LookupServer:
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
+    def scans_begun(self) -> list[ScanBegun]:
+        """Return which scans were chosen since this was asked before; from any thread."""
+
+        async def begun() -> list[ScanBegun]:
+            scans = [ScanBegun(job, methods, at) for (job, methods), at in self._scans.items()]
+            self._scans.clear()
+            return scans
+
+        return asyncio.run_coroutine_threadsafe(begun(), self._loop.loop).result()
+
     def forget(self) -> None:
         """Forget the answers of jobs that nobody works for, and what jobs have asked for."""
 
@@ -290,35 +313,54 @@ class LookupServer:
         It is an error where that was said before and is forgotten: it might be otherwise now, and
         other tasks go on with what they were told.
         """
-        name, method = hello["job"], hello["method"]
-        answer = {"error": f"what was found out about {method} is forgotten: run the query again"}
-        if name in self._jobs or method not in self._past.get(name, ()):
+        name, ways = hello["job"], [(str(method), int(keys)) for method, keys in hello["ways"]]
+        methods = tuple(method for method, _ in ways)
+        answer: dict[str, object] = {
+            "error": f"what was found out about {methods[0]} is forgotten: run the query again"
+        }
+        if name in self._jobs or not self._past.get(name, {}).keys() & set(methods):
             job = self._entered(name)
-            asking = AskingTask(job, method)
+            keys = KeysOfTask(reader, writer)
             try:
-                answer = {"scan": await self._why_scanned(name, job, hello, reader, asking)}
+                choice = self._choice(name, job, methods, float(hello["scan_seconds"]))
+                outcome = Outcome(str(self._unknown(methods[0]).exception()))
+                if choice is not None:
+                    outcome = await choice.outcome(
+                        int(hello["use"]),
+                        TaskPlace(*hello["place"]),
+                        [count for _, count in ways],
+                        keys,
+                        lambda way: AskingTask(job, methods[way]),
+                    )
+                answer = {"scan": outcome.scan, "way": outcome.way}
+                if outcome.scan:
+                    self._note_scan(name, methods)
             finally:
-                asking.end()
+                await keys.close()
                 self._left(name, job)
         writer.write(json.dumps(answer).encode() + b"\n")
         await writer.drain()
         while await reader.read(LINE):  # what it sends still, until it has read this
             pass
 
-    async def _why_scanned(
-        self, name: str, job: AskedJob, hello: Hello, reader: asyncio.StreamReader, task: AskingTask
-    ) -> str:
-        """Return why a table is to be scanned; "" where the keys of a task have answers."""
-        method = hello["method"]
-        choice = job.choices.get(method)
+    def _note_scan(self, name: str, methods: tuple[str, ...]) -> None:
+        self._scans.setdefault((name, methods), self._now())
+        if len(self._scans) > REMEMBERED_JOBS:
+            self._scans.popitem(last=False)
+
+    def _choice(
+        self, name: str, job: AskedJob, methods: tuple[str, ...], scan_seconds: float
+    ) -> AskedOrScanned | None:
+        """Return what chooses for a table in a job; None where a way is not there any more."""
+        choice = job.choices.get(methods)
         if choice is None:
-            lookup = self._lookup(name, job, method)
-            if lookup is None:
-                return str(self._unknown(method).exception())
-            told = ScanChoice(float(hello["scan_seconds"]), self._now)
-            choice = job.choices[method] = AskedOrScanned(lookup, told)
-        place = TaskPlace(*hello["place"])
-        return await choice.outcome(int(hello["use"]), place, int(hello["keys"]), reader, task)
+            lookups = [self._lookup(name, job, method) for method in methods]
+            known = [lookup for lookup in lookups if lookup is not None]
+            if len(known) < len(lookups):
+                return None
+            told = ScanChoice(scan_seconds, self._now, len(known))
+            choice = job.choices[methods] = AskedOrScanned(known, told)
+        return choice
 
     def _find_size(self, job: AskedJob, method: str, stage: int) -> None:
         """Find out how many tasks a stage has; until then it may have more."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -18,17 +20,31 @@ KEYS_SENT: Final = 1 << 12
 """Keys that go in one message."""
 
 
-def why_scanned(
+@dataclass(frozen=True, slots=True)
+class KeysOfWay:
+    """Distinct keys, as columns, that the server may ask for by a ``method``."""
+
+    method: str
+    keys: pa.Table
+
+
+class Outcome(NamedTuple):
+    """Why a table is to be scanned; "" where it is not: then by a ``way`` all keys have answers."""
+
+    scan: str
+    way: int = 0
+
+
+def asked_or_scanned(
     address: Address,
     job: str,
-    method: str,
+    ways: Sequence[KeysOfWay],
     scan_seconds: float,
-    keys: pa.Table,
     *,
     place: TaskPlace,
     use: int = 0,
-) -> str:
-    """Have keys asked for; return why the table is to be scanned, "" where all have answers.
+) -> Outcome:
+    """Have keys asked for, by one of the ways to a table; return what came of it.
 
     A scan is expected to take ``scan_seconds``. ``place`` is where this task is, ``use`` numbers
     the places of a query where the table is used. ServerGoneError where nobody is there,
@@ -36,21 +52,19 @@ def why_scanned(
     """
     hello = {
         "job": job,
-        "method": method,
         "scan_seconds": scan_seconds,
         "use": use,
         "place": place,
-        "keys": keys.num_rows,
+        "ways": [(way.method, way.keys.num_rows) for way in ways],
     }
     try:
         with closing(connected(address, hello, CONNECT_SECONDS)) as connection:
             connection.settimeout(None)
-            for start in range(0, keys.num_rows, KEYS_SENT):
-                part = packed(keys.slice(start, KEYS_SENT))
-                connection.sendall(json.dumps({"bytes": len(part)}).encode() + b"\n" + part)
-            connection.sendall(b'{"rests": true}\n')
             with connection.makefile("rb") as answers:
-                answer = json.loads(answers.readline())
+                while "send" in (answer := json.loads(answers.readline())):
+                    way, start, count = answer["send"]
+                    part = packed(ways[way].keys.slice(start, count))
+                    connection.sendall(json.dumps({"bytes": len(part)}).encode() + b"\n" + part)
     except (OSError, ValueError) as error:
         raise ServerGoneError(
             f"lookups are made where the driver is, at {address.host}:{address.port}, which "
@@ -58,4 +72,4 @@ def why_scanned(
         ) from error
     if "error" in answer:
         raise LookupFailedError(answer["error"])
-    return str(answer["scan"])
+    return Outcome(str(answer["scan"]), int(answer["way"]))

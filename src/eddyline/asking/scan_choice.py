@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from eddyline.asking.competing_ways import CompetingWays, WayAhead
+
 WARM: Final = 0.02
 """Part of the scan's time in which nothing is forecast: the first calls open connections."""
 
@@ -56,10 +58,11 @@ def in_seconds(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskingProgress:
-    """How far asking is: keys ``done`` of those that are ``known`` so far, and its pace.
+    """How far asking by one way is: keys ``done`` of those that are ``known`` so far, and its pace.
 
-    ``calls`` have ended, ``width`` may be under way at a time. ``seconds_a_key`` is what a key
-    takes by what calls take at present, with as many as may be under way; 0 before the first.
+    ``calls`` have ended, ``width`` may be under way at a time, each for ``keys_per_call`` keys at
+    the most. ``seconds_a_key`` is what a key takes by what calls take at present, with as many as
+    may be under way; 0 before the first.
     """
 
     done: int
@@ -67,13 +70,59 @@ class AskingProgress:
     calls: int
     width: int
     seconds_a_key: float = 0.0
+    keys_per_call: int = 1
+
+
+@dataclass(slots=True)
+class WayAsked:
+    """The keys of one way, and the pace at which it answers."""
+
+    seconds_a_key: float = 0.0
+    """What a key took, by the last look."""
+    _announced: defaultdict[int, _ByStage] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    _past: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+
+    def announce(self, use: int, stage: int, partition: int, keys: int) -> None:
+        """Know how many keys a task has."""
+        self._announced[use][stage][partition] = keys
+
+    @property
+    def announced(self) -> int:
+        """Keys that tasks have told of."""
+        return sum(
+            max(sum(keys.values()) for keys in stages.values())
+            for stages in self._announced.values()
+        )
+
+    def left(self, progress: AskingProgress) -> int:
+        """Return how many keys have no answer."""
+        return max(self.announced, progress.known) - progress.done
+
+    def learn(self, now: float, spent: float, progress: AskingProgress) -> None:
+        """Learn the seconds a key by calls, or by what came of late where that is less.
+
+        Of late is in the second half of the time; calls may have been few and long.
+        """
+        past = self._past
+        past.append((now, progress.done))
+        while len(past) > 1 and past[1][0] <= now - spent / 2:
+            past.popleft()
+        then, done = past[0]
+        self.seconds_a_key = progress.seconds_a_key
+        if progress.done > done:
+            of_late = (now - then) / (progress.done - done)
+            self.seconds_a_key = min(of_late, progress.seconds_a_key)
 
 
 @dataclass(slots=True)
 class ScanChoice:
     """The choice for one table in one job; ``now`` tells seconds.
 
-    ``scan_seconds`` is what a scan is expected to take. Once it is chosen it stays so.
+    ``scan_seconds`` is what a scan is expected to take. Once it is chosen it stays so. Where there
+    are several ``ways`` to the rows, it is compared with the one that leads among them
+    (:mod:`eddyline.asking.competing_ways`).
 
     >>> clock = iter([0.0, 0.5])
     >>> choice = ScanChoice(10.0, lambda: next(clock))
@@ -88,25 +137,28 @@ class ScanChoice:
 
     scan_seconds: float
     now: Callable[[], float]
+    ways: int = 1
     why: str = ""
     """Why the scan is chosen; empty as long as it is not."""
     spent: float = 0.0
     """Seconds from the first key to the last look at which any was open."""
-    seconds_a_key: float = 0.0
-    """What a key took, by the last look."""
+    race: CompetingWays = field(init=False)
+    _asked: list[WayAsked] = field(init=False)
     _began: float | None = None
-    _announced: defaultdict[int, _ByStage] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
-    )
-    _past: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=SAMPLES))
 
-    def announce(self, use: int, stage: int, partition: int, keys: int) -> None:
-        """Know how many keys a task has, for one of the places where the table is used.
+    def __post_init__(self) -> None:
+        """Know nothing of any way."""
+        self.race = CompetingWays(self.ways)
+        self._asked = [WayAsked() for _ in range(self.ways)]
+
+    def announce(self, use: int, stage: int, partition: int, *keys: int) -> None:
+        """Know how many keys a task has for each way, for one of the places of the table.
 
         They are distinct ones, which no other task of the stage has. Spark may run another stage
         for the same place.
         """
-        self._announced[use][stage][partition] = keys
+        for way, count in zip(self._asked, keys, strict=True):
+            way.announce(use, stage, partition, count)
 
     @property
     def text(self) -> str:
@@ -116,55 +168,47 @@ class ScanChoice:
             return f"scanned: {self.why}; {scan}"
         return "" if self._began is None else f"looked up: in {in_seconds(self.spent)}; {scan}"
 
-    @property
-    def announced(self) -> int:
-        """Keys that tasks have told of."""
-        return sum(
-            max(sum(keys.values()) for keys in stages.values())
-            for stages in self._announced.values()
-        )
+    def fail(self, why: str, way: int = 0) -> None:
+        """Ask by a way no more, since asking has failed; if no other is left, have it scanned."""
+        if self.race.give_up(way):
+            self.why = self.why or why
 
-    def fail(self, why: str) -> None:
-        """Have it scanned, since asking has failed."""
-        self.why = self.why or why
-
-    def look(self, progress: AskingProgress) -> bool:
-        """Tell whether the table is to be scanned."""
+    def look(self, *progress: AskingProgress) -> bool:
+        """Tell whether the table is to be scanned, by how far each way is."""
         if self.why:
             return True
         now = self.now()
         if self._began is None:
             self._began = now
-        left = max(self.announced, progress.known) - progress.done
-        if left <= 0:
+        left = [way.left(far) for way, far in zip(self._asked, progress, strict=True)]
+        if min(left) <= 0 <= self.race.leader:  # by one way all have answers
             return False
         self.spent = now - self._began
-        self._past.append((now, progress.done))
-        self.seconds_a_key = self._pace(now, progress)
-        in_all = self.spent + left * self.seconds_a_key
+        ahead = []
+        for way, far, open_ in zip(self._asked, progress, left, strict=True):
+            way.learn(now, self.spent, far)
+            seconds = open_ * way.seconds_a_key if far.calls >= 2 * far.width else None
+            ahead.append(WayAhead(open_, far.width * far.keys_per_call, seconds))
+        self.race.look(now, ahead)
+        leader = self.race.leader
+        self._weigh(
+            left[leader], left[leader] * self._asked[leader].seconds_a_key, progress[leader]
+        )
+        return bool(self.why)
+
+    def _weigh(self, left: int, seconds: float, progress: AskingProgress) -> None:
+        """Choose the scan where ``seconds`` more of asking cost more, ``left`` being the keys."""
+        in_all = self.spent + seconds
         nearly = NEARLY if self.spent <= EARLY * self.scan_seconds else 1.0
         if self.spent >= self.scan_seconds:
             self.why = f"{left:,} keys were left after as long as a scan takes"
         elif self._tells(progress) and in_all > nearly * self.scan_seconds:
             self.why = f"the keys would take {in_seconds(in_all)}"
-        return bool(self.why)
 
     def _tells(self, progress: AskingProgress) -> bool:
-        """Whether the pace is more than that of first calls."""
+        """Whether the pace is more than that of first calls, and of the first way."""
         if not progress.calls or self.spent < WARM * self.scan_seconds:
             return False
-        again = progress.calls >= 2 * progress.width  # whoever asks has been answered twice
+        # Whoever asks has been answered twice, by all ways.
+        again = progress.calls >= 2 * progress.width and self.race.decided
         return again or self.spent >= TELLING * self.scan_seconds
-
-    def _pace(self, now: float, progress: AskingProgress) -> float:
-        """Return the seconds a key by calls, or by what came of late where that is less.
-
-        Of late is in the second half of the time; calls may have been few and long.
-        """
-        since = now - self.spent / 2
-        while len(self._past) > 1 and self._past[1][0] <= since:
-            self._past.popleft()
-        then, done = self._past[0]
-        if progress.done == done:
-            return progress.seconds_a_key
-        return min((now - then) / (progress.done - done), progress.seconds_a_key)

@@ -116,6 +116,7 @@ class SharedMethod(Generic[Wanted]):
             self._answered,
             sum(way.gate.width for way in ways),
             1.0 / keys_a_second if keys_a_second else 0.0,
+            max(way.keys_per_call for way in ways),
         )
 
     @property

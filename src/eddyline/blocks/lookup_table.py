@@ -57,30 +57,45 @@ class BlockLookup:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenWay:
+    """A way to a table by columns of these names; ``method`` is what the server calls it.
+
+    A call takes up to ``keys_per_call`` keys.
+    """
+
+    bind: tuple[str, ...]
+    method: str
+    keys_per_call: int
+
+
+@dataclass(frozen=True, slots=True)
 class AccessChoice:
     """A table whose keys are asked for until a scan of it is expected to be sooner.
 
-    ``method`` is what the server of lookups calls the way by the columns ``bind``, which takes up
-    to ``keys_per_call`` keys a call. A scan takes ``scan_seconds``, and ``known`` says where from.
-    ``run`` tells the jobs of one rewriting from those of others.
+    Of several ``ways`` that is done by the one that takes least time. A scan takes
+    ``scan_seconds``, and ``known`` says where from. ``run`` tells the jobs of one rewriting from
+    those of others, and ``scan`` this scan from those of other tables, in all applications; it is
+    empty where nobody needs to learn what the scan takes.
     """
 
     run: int
     table: str
-    bind: tuple[str, ...]
-    method: str
-    keys_per_call: int
+    ways: tuple[ChosenWay, ...]
     scan_seconds: float
     known: str
+    scan: str = ""
 
     def __str__(self) -> str:
         """Return what happens, for people.
 
-        >>> str(AccessChoice(1, "zips", ("zip",), "zips/0", 1, 60.0, "as declared"))[:60]
-        'zips is looked up by zip, unless the keys of the query take '
+        >>> ways = ChosenWay(("zip",), "zips(zip)/0", 1), ChosenWay(("city",), "zips(city)/1", 1)
+        >>> str(AccessChoice(1, "zips", ways, 60.0, "as declared"))[:49]
+        'zips is looked up by zip, or by city if that is s'
         """
         scan = f"a scan ({in_seconds(self.scan_seconds)}, {self.known})"
+        first, *others = (" and ".join(way.bind) for way in self.ways)
+        sooner = "".join(f", or by {bind} if that is sooner" for bind in others)
         return (
-            f"{self.table} is looked up by {' and '.join(self.bind)}, unless the keys of the query "
-            f"take longer than {scan}: then it is scanned"
+            f"{self.table} is looked up by {first}{sooner}, unless the keys of the query take "
+            f"longer than {scan}: then it is scanned"
         )

@@ -10,6 +10,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BiFunction;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.EventLoggingListener;
 import org.apache.spark.scheduler.SparkListener;
@@ -47,14 +48,14 @@ public final class ReportPoster extends SparkListener {
     private SparkContext context;
     private PythonSide side;
     private BiFunction report;
-    private String named;
+    private Pattern named;
     private boolean lost;
 
     /**
      * Begin, where the application has an event log; tell whether it has.
      *
      * @param report from the number of an action, and what its plan is like, to its report in JSON; null for none
-     * @param named what the names of the functions begin with that plans are told apart by
+     * @param named a pattern of what the names begin with of the functions that plans are told apart by
      */
     public boolean begin(SparkContext context, PythonSide side, BiFunction report, String named) {
         if (context.eventLogger().isEmpty()) {
@@ -63,7 +64,7 @@ public final class ReportPoster extends SparkListener {
         this.context = context;
         this.side = side;
         this.report = report;
-        this.named = named;
+        this.named = Pattern.compile(named);
         context.listenerBus().addToEventLogQueue(this);
         return true;
     }
@@ -180,7 +181,7 @@ public final class ReportPoster extends SparkListener {
     }
 
     private void calls(Expression expression, StringBuilder digests) throws NoSuchAlgorithmException {
-        if (expression instanceof PythonUDF && ((PythonUDF) expression).name().startsWith(named)) {
+        if (expression instanceof PythonUDF && named.matcher(((PythonUDF) expression).name()).lookingAt()) {
             scala.collection.Seq command = ((PythonUDF) expression).func().command();
             byte[] bytes = (byte[]) command.toArray(ClassTag$.MODULE$.Byte());
             byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes);

@@ -5,7 +5,7 @@ This is the only room that reaches into the JVM. A :class:`Plan` and a
 here either reads a handle or makes a new one.
 """
 
-from eddyline.catalyst.actions import ActionState, action_state, is_running
+from eddyline.catalyst.actions import ActionState, action_state, is_running, seconds_of_reading
 from eddyline.catalyst.analyst import Analyst
 from eddyline.catalyst.dataframes import (
     analyzed_plan,
@@ -91,6 +91,7 @@ from eddyline.catalyst.new_expressions import (
 )
 from eddyline.catalyst.new_plans import (
     a_row_of_each_partition,
+    apart,
     arrow_evaluation,
     arrow_evaluations,
     distinct,
@@ -111,6 +112,7 @@ from eddyline.catalyst.new_plans import (
     projected_like,
     row_evaluation,
     shuffled_by,
+    shuffled_once,
     together,
     union,
 )
@@ -198,11 +200,13 @@ from eddyline.catalyst.reductions import (
     drops_rows,
     gives_same_rows,
     hashed,
+    if_any,
     joined_on,
     joined_over,
     might_contain,
     no_error,
     semijoin,
+    unless_any,
     unrepeatable,
     wanting_all,
 )
@@ -254,6 +258,7 @@ __all__ = [
     "always_casts",
     "analyzed_plan",
     "answers",
+    "apart",
     "arrow_evaluation",
     "arrow_evaluations",
     "attribute_like",
@@ -317,6 +322,7 @@ __all__ = [
     "holds_subquery",
     "identity_number",
     "identity_of",
+    "if_any",
     "in_any_row",
     "in_first_row",
     "in_one_partition",
@@ -402,6 +408,7 @@ __all__ = [
     "same_rows",
     "same_value",
     "scalar_subquery",
+    "seconds_of_reading",
     "semijoin",
     "session_identity",
     "set_apart",
@@ -409,6 +416,7 @@ __all__ = [
     "settings_of",
     "show_counters",
     "shuffled_by",
+    "shuffled_once",
     "size_in_bytes",
     "staying",
     "struct_field",
@@ -420,6 +428,7 @@ __all__ = [
     "tried",
     "udf_call",
     "union",
+    "unless_any",
     "unrepeatable",
     "value_beside",
     "wanting_all",

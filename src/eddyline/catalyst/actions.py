@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from eddyline.catalyst.gateway import GONE, java_session, static
+from eddyline.catalyst.gateway import GONE, in_python, java_session, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +50,48 @@ def action_state(spark: SparkSession, action: int) -> ActionState | None:
         )
     except GONE:
         return None
+
+
+_CUT_SHORT: Final = re.compile(r"\b(?:Collect|Global|Local)Limit\b|\bCollectTail\b")
+"""What in a plan's text tells that rows may be left unread."""
+
+LATE: Final = 0.05
+"""Seconds by which Spark's clock may be behind, which counts in milliseconds."""
+
+
+def seconds_of_reading(spark: SparkSession, action: int, since: float) -> float | None:
+    """Return how long an action has read its sources that it began to read after a moment.
+
+    The action is over, ``since`` is in seconds since the epoch. These are the stages that have read
+    rows of a source, from the first to begin to the last of those that ran beside it. None where
+    there are none, where a limit may have cut them short, or Spark does not know them any more.
+    """
+    try:
+        execution = java_session(spark).sharedState().statusStore().execution(action)
+        if execution.isEmpty() or _CUT_SHORT.search(str(execution.get().physicalPlanDescription())):
+            return None
+        stages = in_python(execution.get().stages().toSeq())
+        store = spark.sparkContext._jsc.sc().statusStore()  # type: ignore[union-attr]
+        read = sorted(
+            times
+            for stage in stages
+            if (times := _times_of_reading(store, stage)) is not None and times[0] >= since - LATE
+        )
+    except GONE:
+        return None
+    if not read:
+        return None
+    first_end = min(end for _, end in read)
+    return max(end for begin, end in read if begin <= first_end) - read[0][0]
+
+
+def _times_of_reading(store: Any, stage: int) -> tuple[float, float] | None:  # noqa: ANN401 - Py4J
+    """Return when a stage has begun and ended that was read to its end; None for another."""
+    try:
+        known = store.lastStageAttempt(stage)
+    except GONE:  # it was left out, as its rows were there
+        return None
+    begun, ended = known.submissionTime(), known.completionTime()
+    if str(known.status()) != "COMPLETE" or not int(known.inputRecords()) or begun.isEmpty():
+        return None
+    return begun.get().getTime() / 1000, ended.get().getTime() / 1000

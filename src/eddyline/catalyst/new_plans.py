@@ -17,7 +17,7 @@ from eddyline.catalyst.gateway import (
     type_from,
 )
 from eddyline.catalyst.handles import CatalystExpression, Plan
-from eddyline.catalyst.new_expressions import attribute_like
+from eddyline.catalyst.new_expressions import attribute_like, is_null, long_literal
 from eddyline.catalyst.pipeline import Later, maker
 from eddyline.catalyst.plan_nodes import class_name, outputs
 from eddyline.quirks import arrow_columns, scala_collections
@@ -181,6 +181,34 @@ def a_row_of_each_partition(child: Plan) -> Plan:
     whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
     one = static_near(child.java, EXPRESSIONS + "Literal", "create", 1, whole)
     return projected((), Plan(java_class(LOGICAL + "LocalLimit")(one, child.java)))
+
+
+def shuffled_once(child: Plan, by: Sequence[int], *, in_one: bool) -> Plan:
+    """Return a plan whose rows are shuffled by some of its columns, into one partition or many.
+
+    Spark computes what is below once, wherever the plan stands in a query, as it makes the same of
+    it everywhere: the shuffle looks at all columns, if only for NULL, so none is pruned. No filter
+    may come from above, either: all that is above has to be an :func:`apart` of it.
+    """
+    looked_at = [
+        column.java if place in by else is_null(column).java
+        for place, column in enumerate(outputs(child))
+    ]
+    number = java_class("scala.Some")(1) if in_one else scala_none()
+    make = java_class(LOGICAL + "RepartitionByExpression")
+    return Plan(make(scala_seq(looked_at), child.java, number, scala_none()))
+
+
+def apart(condition: CatalystExpression, child: Plan) -> Plan:
+    """Return the rows for which a condition holds; neither it nor another filter passes below.
+
+    It is one comparison that is not deterministic: of a conjunction Spark would push one part.
+    """
+    none_has = long_literal(1 << 62)
+    least = java_class(EXPRESSIONS + "If")(condition.java, long_literal(0), none_has)
+    number = java_class(EXPRESSIONS + "MonotonicallyIncreasingID")()
+    kept = java_class(EXPRESSIONS + "GreaterThanOrEqual")(number, least)
+    return filtered(CatalystExpression(kept), child)
 
 
 def over_rows_of(node: Plan, rows: Plan) -> Plan:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -61,11 +62,13 @@ def has_event_log(context: SparkContext) -> bool:
     return bool(cast("Any", context)._jsc.sc().eventLogger().isDefined())
 
 
-def post_reports(context: SparkContext, report: Report, *, named: str) -> PostedReports | None:
+def post_reports(
+    context: SparkContext, report: Report, *, named: Sequence[str]
+) -> PostedReports | None:
     """Have every action of a context reported when it is over; None where that is not possible.
 
     ``report`` is called in threads of its own, after the action, and is told of the functions whose
-    names begin with ``named``.
+    names begin with one of ``named``.
     """
     if not isinstance(SparkContext._gateway, ClientServer):
         _log.info("The event log keeps no reports with PYSPARK_PIN_THREAD=false.")
@@ -74,7 +77,8 @@ def post_reports(context: SparkContext, report: Report, *, named: str) -> Posted
         side = python_side()
         poster = new_alone("ReportPoster")
         asked = _Asked(report)  # Py4J keeps it as long as the JVM does
-        begun = poster.begin(cast("Any", context)._jsc.sc(), side, asked, named)
+        pattern = "|".join(map(re.escape, named))
+        begun = poster.begin(cast("Any", context)._jsc.sc(), side, asked, pattern)
     except (Py4JError, TypeError) as error:  # TypeError: no such class
         _log.info("The event log keeps no reports: %s", error)
         return None

@@ -42,6 +42,22 @@ def semijoin(
     return Plan(java_class(LOGICAL + "Join")(left.java, right.java, kind, some, hint))
 
 
+def unless_any(left: Plan, right: Plan) -> Plan:
+    """Return all rows of ``left`` where ``right``, which is broadcast, has none; else no row."""
+    return _joined_with_any("leftanti", left, right)
+
+
+def if_any(left: Plan, right: Plan) -> Plan:
+    """Return all rows of ``left`` where ``right``, which is broadcast, has any; else no row."""
+    return _joined_with_any("leftsemi", left, right)
+
+
+def _joined_with_any(kind: str, left: Plan, right: Plan) -> Plan:
+    join = java_class(LOGICAL + "Join")
+    hint = _hints(left=False, right=True)
+    return Plan(join(left.java, right.java, _join_type_in(id(jvm()), kind), scala_none(), hint))
+
+
 def joined_over(join: Plan, sides: Sequence[Plan], broadcast: Sequence[bool]) -> Plan:
     """Return a join over other sides, some of which are to be broadcast."""
     left, right = sides

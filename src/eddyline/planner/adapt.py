@@ -35,6 +35,7 @@ from eddyline.planner.declare.concurrent_functions import (
     served,
 )
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
+from eddyline.planner.declare.measured_scans import learn_scans
 from eddyline.planner.explanation import Explanation, explained
 from eddyline.planner.operating import operating_of
 from eddyline.planner.passes import Making, Rewriting, rewritten_plan
@@ -241,6 +242,10 @@ def rewritten(
         noted(told)
         return registry.fuse(told, options)
 
+    def scan_seconds(name: str) -> float | None:
+        learn_scans(spark, tables, registry.learned)
+        return registry.learned.scan_seconds(name)
+
     context = JoinBlockContext(
         spark,
         options,
@@ -266,7 +271,12 @@ def rewritten(
         untested=AdaptedPart.FILTERS in wrong,
         decided=(CascadesInQuery(spark, None) if cascades is None else cascades).decided,
         accesses=AccessRules(
-            spark, run, session_settings(spark).time_zone, lambda: tables.address, tables.choose
+            spark,
+            run,
+            session_settings(spark).time_zone,
+            lambda: tables.address,
+            tables.choose,
+            scan_seconds,
         ),
     )
     rewriting = rewritten_plan(plan, making)

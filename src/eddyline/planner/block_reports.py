@@ -145,7 +145,8 @@ def _asked(
         for lookup in block.lookups if isinstance(block, JoinBlock) else ():
             wanted.setdefault((options.run, lookup.method), lookup.keys_per_call)
     for choice in choices:
-        wanted.setdefault((choice.run, choice.method), choice.keys_per_call)
+        for way in choice.ways:
+            wanted.setdefault((choice.run, way.method), way.keys_per_call)
     tables = lookup_tables_of(context)
     totals = {run: tables.server.totals(f"{run}/{job}") for run in {run for run, _ in wanted}}
     return tuple(

@@ -27,6 +27,7 @@ from eddyline.planner.action_records import ActionRecords
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.chains import FUSED_NAME
+from eddyline.planner.read.lookup_leaves import CHOICE_NAME
 from eddyline.quirks.classic_frames import ClassicDataFrame
 
 REPORTS: Final = "spark.eddyline.eventLog"
@@ -132,14 +133,17 @@ class Operating:
             return
         registry = registry_of(context)
         registry.actions = ActionRecords()
-        self._posted = catalyst.post_reports(context, self._reported, named=FUSED_NAME)
+        names = FUSED_NAME, CHOICE_NAME
+        self._posted = catalyst.post_reports(context, self._reported, named=names)
         if self._posted is None:
             registry.actions = None
             return
         atexit.register(_settle, weakref.ref(self))
 
     def _reported(self, action: catalyst.EndedAction) -> str | None:
-        """Return the report of an action that is over, in JSON; None where no eddy ran in it.
+        """Return the report of an action that is over, in JSON.
+
+        None where no eddy ran in it, and no table was looked up or scanned.
 
         It takes 0.2 ms of this process's time for two predicates in two tasks, 2,000 characters,
         and 3 ms for 35,000. Queries of 200 ms took no longer with it: the median of 80 paired
@@ -151,14 +155,16 @@ class Operating:
             return None
         records = registry.actions.over(action.number)
         recorded = tuple(registry.in_order(records, action.functions))
-        if not recorded:
+        choices = lookup_tables_of(context).choices_of(action.functions)
+        if not recorded and not choices:
             return None
         # Only where an action has a report is that needed which draws tables: 0.05 s.
         from eddyline.planner.block_reports import routing_report  # noqa: PLC0415
         from eddyline.reports.kept_report import kept_json  # noqa: PLC0415
 
         whole, left = not action.joins, list[tuple[str, str]]()
-        for run in dict.fromkeys(options.run for _, options, _ in recorded):
+        runs = (*(options.run for _, options, _ in recorded), *(choice.run for choice in choices))
+        for run in dict.fromkeys(runs):
             adapted = registry.adapted(run)
             if adapted is None:
                 continue
@@ -172,6 +178,7 @@ class Operating:
             whole=whole,
             every_action=False,
             action=action.number,
+            choices=choices,
         )
         return kept_json(report, self._redaction)
 

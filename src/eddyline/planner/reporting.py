@@ -14,6 +14,7 @@ from eddyline.planner.adapt import adapted_blocks, cascades_in, is_derived, left
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.block_reports import routing_report
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
+from eddyline.planner.declare.measured_scans import learn_scans
 from eddyline.reports.learned_report import LearnedReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.tasks.task_records import record_key, recorded
@@ -77,17 +78,22 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
 
 
 def learned(spark: SparkSession | None = None) -> LearnedReport:
-    """Return what is known of predicates and functions from the queries that have run.
+    """Return what is known of predicates, functions and scans from the queries that have run.
 
     Later blocks over the same functions, with the same code and closure, begin with it instead of
     finding out anew: which of them are cheap and which selective. What their tasks see overrules
-    it, and no row depends on it. :func:`~eddyline.forget` forgets it, and
-    ``eddyline.enable(learned=path)`` keeps it for the next application.
+    it, and no row depends on it. Queries that may scan a lookup table begin with what its last scan
+    has taken. :func:`~eddyline.forget` forgets it, and ``eddyline.enable(learned=path)`` keeps it
+    for the next application.
 
     The result shows itself as tables: for each predicate the rows that it has seen, the share that
     passed and the time a row; for each function the time a call, and the share of the rows that
-    came with arguments of before. ``to_dict()`` has the same as plain data. ``spark`` is the
+    came with arguments of before; for each table the seconds of a scan. ``to_dict()`` has the same
+    as plain data. ``spark`` is the
     active session by default; all sessions of a context share what is known. Raises
     ``RuntimeError`` where there is no session or it was stopped.
     """
-    return registry_of(chosen_session(spark).sparkContext).learned.report()
+    session = chosen_session(spark)
+    store = registry_of(session.sparkContext).learned
+    learn_scans(session, lookup_tables_of(session.sparkContext), store)
+    return store.report()

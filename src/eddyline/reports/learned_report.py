@@ -45,15 +45,25 @@ class LearnedFunction:
     distinct: int
 
 
+@dataclass(frozen=True, slots=True)
+class LearnedScan:
+    """What is known of the scan of a lookup table: the last one of so many took ``seconds``."""
+
+    table: str
+    seconds: float
+    times: int
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class LearnedReport:
-    """What is known of predicates and functions, those used last at the end.
+    """What is known of predicates, functions and scans, those used last at the end.
 
     Printing it, or showing it at a prompt, gives text; a notebook shows tables.
     """
 
     predicates: tuple[LearnedPredicate, ...] = ()
     functions: tuple[LearnedFunction, ...] = ()
+    scans: tuple[LearnedScan, ...] = ()
 
     def __str__(self) -> str:
         """Return it as plain text, as wide as the terminal."""
@@ -79,12 +89,15 @@ class LearnedReport:
 
         ``format``: version of these keys, now 1. ``predicates``: for each ``text``, ``rows``,
         ``passed`` (a share) and ``seconds_per_row``. ``functions``: for each ``name``, ``rows``,
-        ``seconds_per_call``, ``repeated`` (a share) and ``distinct``. Null where nothing is known.
+        ``seconds_per_call``, ``repeated`` (a share) and ``distinct``. ``scans``: for each lookup
+        table that was scanned while a query ran, ``table``, ``seconds`` and ``times``. Null where
+        nothing is known.
         """
         return {
             "format": 1,
             "predicates": [asdict(predicate) for predicate in self.predicates],
             "functions": [asdict(function) for function in self.functions],
+            "scans": [asdict(scan) for scan in self.scans],
         }
 
     def _tables(self) -> tuple[TableSection, ...]:
@@ -93,6 +106,8 @@ class LearnedReport:
             tables.append(_predicates(self.predicates))
         if self.functions:
             tables.append(_functions(self.functions))
+        if self.scans:
+            tables.append(_scans(self.scans))
         return tuple(tables)
 
 
@@ -120,6 +135,17 @@ def _functions(functions: tuple[LearnedFunction, ...]) -> TableSection:
                 tuple(_share(each.repeated) for each in functions),
                 meaning="rows whose arguments had been there before.",
             ),
+        ),
+    )
+
+
+def _scans(scans: tuple[LearnedScan, ...]) -> TableSection:
+    return TableSection(
+        "Scans of lookup tables",
+        (
+            Column("Table", tuple(each.table for each in scans)),
+            Column("Scans", tuple(Count(each.times) for each in scans)),
+            Column("Last one", tuple(Seconds(each.seconds) for each in scans)),
         ),
     )
 

@@ -1,8 +1,8 @@
 """What Spark runs over the keys of a table that is asked for them, or scanned as a whole.
 
-First :class:`AskedKeys`, which finds out which of the two it is, once for all tasks of a job (at
-the driver: :mod:`eddyline.asking.asked_or_scanned`). Then, if the table is asked,
-:class:`RowsOfKeys`, which gets the rows: they are at the driver by then.
+:class:`AskedKeys` finds out which of the two it is, once for all tasks of a job (at the driver:
+:mod:`eddyline.asking.asked_or_scanned`), and gives the rows if the table is asked: they are at the
+driver by then.
 """
 
 from __future__ import annotations
@@ -18,84 +18,94 @@ from pyspark import TaskContext
 
 from eddyline.asking.driver_channel import Address
 from eddyline.asking.filling import TaskPlace
-from eddyline.asking.remote_choice import KEYS_SENT, why_scanned
+from eddyline.asking.remote_choice import KEYS_SENT, KeysOfWay, Outcome, asked_or_scanned
 from eddyline.asking.remote_method import Answered, RemoteMethod
 from eddyline.tasks.action_settings import ACTION
 from eddyline.tasks.task_lookups import job_of_run
 
-SCANNED: Final = pa.schema([("why", pa.string())])
-"""What tells that the table is scanned: any row."""
+SCAN_WANTED: Final = "table scanned"
+"""The column after those of the table: true in a row that says that the table is to be scanned."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWay:
+    """A way to rows by a ``method`` of the server; its keys are in ``columns`` of what comes."""
+
+    method: str
+    columns: tuple[int, ...]
+
+    def keys(self, came: pa.Table) -> pa.Table:
+        """Return the distinct keys; those of all columns are distinct as they come."""
+        if len(self.columns) == came.num_columns:
+            return came.select(self.columns)
+        names = [came.column_names[column] for column in self.columns]
+        return came.group_by(names, use_threads=False).aggregate([]).select(names)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedKeys:
-    """Has keys asked for, each row one of them, and gives a row if the table is to be scanned.
+    """Has keys asked for, each row one of them, and gives the rows that the table has for them.
 
-    ``scan_seconds`` is what the scan is expected to take, ``use`` numbers the places of a query
-    where the table is used.
+    Where there are several ``ways``, a row has a key for each, and all rows come to one task. If
+    the table is to be scanned it gives one row that says so, of NULLs otherwise. ``scan_seconds``
+    is what the scan is expected to take, ``use`` numbers the places of a query where the table is
+    used. ``types`` are those of the table's ``columns``, as Arrow has them.
     """
 
     server: Address
     run: int
     use: int
-    method: str
+    ways: tuple[AskedWay, ...]
     scan_seconds: float
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield why the table is to be scanned; nothing where all keys have been answered."""
-        tables = [batch for batch in batches if batch.num_rows]
-        if not tables:
-            return
-        why = self._outcome(pa.Table.from_batches(tables))
-        if why:
-            yield pa.record_batch([[why]], schema=SCANNED)
-
-    def _outcome(self, keys: pa.Table) -> str:
-        context = TaskContext.get()
-        if context is None or context.getLocalProperty(ACTION) is None:
-            # Nobody could tell that other tasks belong to the same run of the query.
-            return "the query does not run as an action on a DataFrame"
-        place = TaskPlace(context.stageId(), context.partitionId())
-        job = job_of_run(self.run)
-        return why_scanned(
-            self.server, job, self.method, self.scan_seconds, keys, place=place, use=self.use
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RowsOfKeys:
-    """Gives the rows that a table has for keys, each row one of them.
-
-    ``types`` are those of the table's columns, as Arrow has them.
-    """
-
-    server: Address
-    run: int
-    method: str
     columns: tuple[str, ...]
     types: tuple[pa.DataType, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as they come, those alone that have their key as it was asked for.
+        """Yield the rows, those alone that have their key as it was asked for, or that one row.
 
-        LookupFailedError for a key without an answer.
+        LookupFailedError for a key that has no answer any more.
         """
+        tables = [batch for batch in batches if batch.num_rows]
+        if not tables:
+            return
+        came = pa.Table.from_batches(tables)
+        ways = [KeysOfWay(way.method, way.keys(came)) for way in self.ways]
+        outcome = self._outcome(ways)
+        if outcome.scan:
+            yield self._batch([pa.nulls(1, kind) for kind in self.types], scanned=True)
+            return
+        for columns in self._rows(ways[outcome.way]):
+            yield self._batch(columns, scanned=None)
+
+    def _outcome(self, ways: Sequence[KeysOfWay]) -> Outcome:
+        context = TaskContext.get()
+        if context is None or context.getLocalProperty(ACTION) is None:
+            # Nobody could tell that other tasks belong to the same run of the query.
+            return Outcome("the query does not run as an action on a DataFrame")
+        place = TaskPlace(context.stageId(), context.partitionId())
+        job = job_of_run(self.run)
+        return asked_or_scanned(
+            self.server, job, ways, self.scan_seconds, place=place, use=self.use
+        )
+
+    def _rows(self, way: KeysOfWay) -> Iterator[list[pa.Array]]:
+        """Yield the rows of keys as they come."""
         came = _Coming()
         wanted = list(enumerate(self.types))
         remote = RemoteMethod[int](
-            self.server, job_of_run(self.run), self.method, wanted, came.take, exact=True
+            self.server, job_of_run(self.run), way.method, wanted, came.take, exact=True
         )
         with closing(remote):
-            for batch in batches:
-                for start in range(0, batch.num_rows, KEYS_SENT):
-                    part = batch.slice(start, KEYS_SENT)
-                    came.expect(part.num_rows)
-                    remote.ask(range(part.num_rows), part.columns)
-                    for columns in came.until_open_are(KEYS_SENT):
-                        yield pa.record_batch(columns, names=list(self.columns))
+            for part in way.keys.to_batches(KEYS_SENT):
+                came.expect(part.num_rows)
+                remote.ask(range(part.num_rows), part.columns)
+                yield from came.until_open_are(KEYS_SENT)
             remote.rest()
-            for columns in came.until_open_are(0):
-                yield pa.record_batch(columns, names=list(self.columns))
+            yield from came.until_open_are(0)
+
+    def _batch(self, columns: list[pa.Array], *, scanned: bool | None) -> pa.RecordBatch:
+        marks = pa.array([scanned] * len(columns[0]), pa.bool_())
+        return pa.record_batch([*columns, marks], names=[*self.columns, SCAN_WANTED])
 
 
 class _Coming:

@@ -17,7 +17,7 @@ from eddyline.expressions import And, Argument, Call, Comparison, ComparisonOper
 from eddyline.planner.learned import learned_store
 from eddyline.planner.learned.learned_store import EARLIER, LEAST, LearnedStore
 from eddyline.planner.learned.named_terms import named_parts
-from eddyline.reports.learned_report import LearnedFunction, LearnedPredicate
+from eddyline.reports.learned_report import LearnedFunction, LearnedPredicate, LearnedScan
 from eddyline.reports.records import FunctionRecord, PredicateRecord, TaskRecord
 from tests.predicates import BOOL, INT
 
@@ -208,6 +208,28 @@ def test_what_is_known_is_plain_data() -> None:
     seen = again.report().predicates
     again.take_up(data)
     assert again.report().predicates == seen
+
+
+def test_what_scans_take_is_known_by_the_last_one() -> None:
+    store = LearnedStore()
+    assert store.scan_seconds("a") is None
+    store.scanned("a", "parts", 30.0)
+    store.scanned("a", "parts", 20.0)
+    assert store.scan_seconds("a") == 20.0
+    assert store.report().scans == (LearnedScan("parts", 20.0, 2),)
+    assert "parts" in str(store.report())
+    again = LearnedStore()
+    again.scanned("b", "zips", 1.0)
+    data = json.loads(json.dumps(store.as_data()))
+    again.take_up(data)
+    assert (again.scan_seconds("a"), again.scan_seconds("b"), len(again)) == (20.0, 1.0, 2)
+    del data["scans"]  # as files of before have none
+    LearnedStore().take_up(data)
+    data["scans"] = [{"name": "a", "text": "parts", "seconds": -1.0, "times": 1}]
+    with pytest.raises(ValueError, match="from 0 on"):
+        LearnedStore().take_up(data)
+    again.forget()
+    assert again.scan_seconds("a") is None
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,10 @@ def lookup_table(  # noqa: PLR0913 - what users may set
       With either, ``key`` names the columns that identify a row. Spark treats a table with a scan
       like any other. :func:`~eddyline.adapt` asks for the keys of a join, until those that are left
       would take longer than the scan: then all rows are scanned. :func:`~eddyline.watch` looks rows
-      up while the scan is under way, where they are wanted sooner. ``scan_seconds``: how long a
-      scan takes. By default 100 MB a second of what Spark estimates, and 10 s where it knows
-      nothing; below 2 s it is scanned at once.
+      up while the scan is under way, where they are wanted sooner. Of several ways that a query has
+      values for, ``adapt`` asks the one that is through first. ``scan_seconds``: how long a scan
+      takes. By default what the last one took, or 100 MB a second of what Spark estimates, or 10 s
+      where it knows nothing; below 2 s it is scanned at once.
     - ``max_in_flight`` and ``rate``: the most requests to a source at a time, and the most that
       begin in a second, for the whole job. ``timeout``: seconds of a request. ``retries``: further
       attempts, where these may help. ``patience``: how long a spent quota is waited for, as "2h",

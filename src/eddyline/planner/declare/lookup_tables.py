@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
@@ -28,7 +29,7 @@ from eddyline.wall_clock import WallClock
 if TYPE_CHECKING:
     from eddyline.asking.access_method import AccessMethod
     from eddyline.asking.event_loop import EventLoop
-    from eddyline.asking.lookup_server import LookupServer
+    from eddyline.asking.lookup_server import LookupServer, ScanBegun
     from eddyline.asking.shared_method import Method
     from eddyline.asking.shared_statistics import SharedLookupStatistics
 
@@ -49,6 +50,8 @@ class LookupTables:
         """Where answers are kept of what names no place."""
         self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
         self._choices: Latest[bytes, AccessChoice] = Latest(_CAPACITY)
+        self.unmeasured: Final[deque[ScanBegun]] = deque(maxlen=_CAPACITY)
+        """Scans that had not ended when somebody looked how long they take."""
         self._numbers = itertools.count()
         self._loop: EventLoop | None = None
         self._server: LookupServer | None = None
@@ -107,8 +110,24 @@ class LookupTables:
 
     def choices_in(self, plan: catalyst.Plan) -> tuple[AccessChoice, ...]:
         """Return the choices of a plan between looking a table up and scanning it."""
-        made = (self._choices.get(digest(command)) for command in choice_commands(plan))
+        return self.choices_of(map(digest, choice_commands(plan)))
+
+    def choices_of(self, digests: Iterable[bytes]) -> tuple[AccessChoice, ...]:
+        """Return the choices that functions with these digests stand for, each once."""
+        made = map(self._choices.get, digests)
         return tuple(dict.fromkeys(choice for choice in made if choice is not None))
+
+    def chosen_by(self, run: int, methods: Sequence[str]) -> AccessChoice | None:
+        """Return the choice of one rewriting among these methods and a scan."""
+        for choice in self._choices.values():
+            if choice.run == run and [way.method for way in choice.ways] == list(methods):
+                return choice
+        return None
+
+    def scans_begun(self) -> list[ScanBegun]:
+        """Return which scans tables were left to since this was asked before."""
+        server = self._server
+        return [] if server is None else server.scans_begun()
 
     def refresh(self, command: bytes) -> None:
         """Find what other applications have kept of a table meanwhile, for a query with it."""

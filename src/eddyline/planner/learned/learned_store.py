@@ -1,4 +1,4 @@
-"""What the tasks of a Spark context have learned of functions and predicates, for later blocks."""
+"""What a Spark context has learned of functions, predicates and scans, for later queries."""
 
 from __future__ import annotations
 
@@ -114,6 +114,15 @@ class Known:
         return believed
 
 
+@dataclass(slots=True)
+class KnownScan:
+    """What is known of the scan of a lookup table: the seconds that the last of so many took."""
+
+    text: str
+    seconds: float
+    times: int = 1
+
+
 class Keeper(Protocol):
     """Is told that something was learned, to keep it for longer than the context."""
 
@@ -129,6 +138,8 @@ class Keeper(Protocol):
 class LearnedStore:
     """Predicates and functions by name, with what tasks have reported of them; from any thread.
 
+    And what scans of lookup tables take.
+
     It is bounded: the latest are known. What a block's tasks are told stays the same as long as
     nothing has changed that matters to them, so that the block's function stays the same.
     """
@@ -136,6 +147,7 @@ class LearnedStore:
     def __init__(self) -> None:
         self._predicates = Latest[str, Known](MOST)
         self._functions = Latest[str, Known](MOST)
+        self._scans = Latest[str, KnownScan](MOST)
         self._parts = Latest[str, NamedParts](MOST // 4)  # by identity of a block
         self._told = Latest[str, Told](MOST // 4)  # likewise
         self._changing = threading.Lock()
@@ -151,6 +163,20 @@ class LearnedStore:
                 self._learn_function(name, function, record.action)
         if self.keeper is not None:
             self.keeper.changed()
+
+    def scanned(self, name: str, text: str, seconds: float) -> None:
+        """Take in what a scan of a lookup table has taken, by its name; ``text`` is for people."""
+        with self._changing:
+            before = self._scans.get(name)
+            times = 1 if before is None else before.times + 1
+            self._scans.put(name, KnownScan(text[:LONGEST_TEXT], seconds, times))
+        if self.keeper is not None:
+            self.keeper.changed()
+
+    def scan_seconds(self, name: str) -> float | None:
+        """Return what a scan has taken last; None where none is known."""
+        known = self._scans.get(name)
+        return None if known is None else known.seconds
 
     def for_one_rewriting(self) -> Telling:
         """Return what puts into blocks what is known now: into equal blocks the same."""
@@ -176,11 +202,13 @@ class LearnedStore:
             LearnedFunction,
             LearnedPredicate,
             LearnedReport,
+            LearnedScan,
         )
 
         with self._changing:
             predicates = [(known, known.all()) for known in self._predicates.values()]
             functions = [(known, known.all()) for known in self._functions.values()]
+            scans = list(self._scans.values())
         return LearnedReport(
             tuple(
                 LearnedPredicate(
@@ -198,17 +226,19 @@ class LearnedStore:
                 )
                 for known, sums in functions
             ),
+            tuple(LearnedScan(known.text, known.seconds, known.times) for known in scans),
         )
 
     def __len__(self) -> int:
-        """Return of how many predicates and functions something is known."""
-        return len(self._predicates) + len(self._functions)
+        """Return of how many predicates, functions and scans something is known."""
+        return len(self._predicates) + len(self._functions) + len(self._scans)
 
     def forget(self) -> None:
         """Know nothing, but of what tasks that run now will report."""
         with self._changing:
             self._predicates.clear()
             self._functions.clear()
+            self._scans.clear()
             self._told.clear()
 
     def save(self) -> None:
@@ -222,7 +252,7 @@ class LearnedStore:
             return {
                 kind: [_as_data(name, known) for name, known in kept.items()]
                 for kind, kept in self._kinds()
-            }
+            } | {"scans": [{"name": name, **asdict(known)} for name, known in self._scans.items()]}
 
     def take_up(self, data: Mapping[str, Any]) -> None:
         """Begin with plain data of another time, where nothing is known here.
@@ -233,11 +263,15 @@ class LearnedStore:
             kind: [_from_data(each) for each in _listed(data.get(kind, ()))]
             for kind, _ in self._kinds()
         }
+        scans = [_scan_from_data(each) for each in _listed(data.get("scans", ()))]
         with self._changing:
             for kind, kept in self._kinds():
                 for name, known in read[kind]:
                     if kept.get(name) is None:
                         kept.put(name, known)
+            for name, scan in scans:
+                if self._scans.get(name) is None:
+                    self._scans.put(name, scan)
 
     def _kinds(self) -> tuple[tuple[str, Latest[str, Known]], ...]:
         return ("predicates", self._predicates), ("functions", self._functions)
@@ -363,6 +397,11 @@ def _from_data(data: Mapping[str, Any]) -> tuple[str, Known]:
     known.distinct = int(_amount(data["distinct"]))
     known.before = sums
     return str(data["name"]), known
+
+
+def _scan_from_data(data: Mapping[str, Any]) -> tuple[str, KnownScan]:
+    seconds, times = _amount(data["seconds"]), int(_amount(data["times"]))
+    return str(data["name"]), KnownScan(str(data["text"])[:LONGEST_TEXT], seconds, times)
 
 
 def _amount(value: object) -> float:

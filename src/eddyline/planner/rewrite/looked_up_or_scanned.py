@@ -4,14 +4,15 @@ In the place of such a table stands what has all of its rows that a join above c
 
 1. the distinct keys of the join's other side, which is read beforehand for that, or constants;
 2. what has these asked for at the driver, each once, until all have answers, or those that are
-   left would take longer than a scan (:mod:`eddyline.asking.scan_choice`): then it gives a row;
-3. the rows of the keys, if it gave none, which come from the driver without another request; and
-   the scan, if it gave any.
+   left would take longer than a scan (:mod:`eddyline.asking.scan_choice`): it gives their rows, or
+   one row that says that the table is to be scanned. It is shuffled, so that it is one stage that
+   runs once, though it is read twice;
+3. the rows of the keys, where it has no such row; and the scan, where it has one.
 
-Both of the third are semijoined with that outcome, which is broadcast. Where it is empty, adaptive
-execution drops all that is joined with it before it starts (Spark's AQEPropagateEmptyRelation): so
-of the two only one runs, and it runs when nobody waits for answers. A scan begun beside tasks that
-wait would need cores, which these hold.
+Both of the third are joined with that row, which is broadcast: antijoined and semijoined. Where it
+is not there, adaptive execution drops the scan before it starts (Spark's
+AQEPropagateEmptyRelation): so of the two only one runs, and it runs when nobody waits for answers.
+A scan begun beside tasks that wait would need cores, which these hold.
 
 All above is Spark's, or an eddy's, as over a scan. The other side is read twice, so it must give
 the same rows again, without functions in Python, and be quick to read.
@@ -19,25 +20,25 @@ the same rows again, without functions in Python, and be quick to read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, product
 from math import prod
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from eddyline import catalyst
 from eddyline.asking.driver_channel import Address
 from eddyline.blocks.column_types import arrow_type, spark_type
-from eddyline.blocks.lookup_table import AccessChoice, LookupTable, PlannedLookup
+from eddyline.blocks.lookup_table import AccessChoice, ChosenWay, LookupTable, PlannedLookup
 from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.digest import digest
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.lookup_leaves import CHOICE_NAME, lookup_leaves
 from eddyline.planner.rewrite.steps import map_in_arrow
-from eddyline.tasks.chosen_access import AskedKeys, RowsOfKeys
+from eddyline.tasks.chosen_access import SCAN_WANTED, AskedKeys, AskedWay
 from eddyline.tasks.our_functions import pickled
 
 BYTES_A_SECOND: Final = 100_000_000
@@ -53,8 +54,7 @@ UNKNOWN: Final = 10.0
 """Seconds that a scan is taken to need where Spark knows nothing of its size, as by JDBC."""
 
 TINY: Final = 1 << 20
-"""Bytes of a side that one task reads for its keys: then neither they nor the outcome are shuffled.
-"""
+"""Bytes of a side that one task reads for its keys, which then are not shuffled."""
 
 READ_TWICE: Final = 0.1
 """Part of the scan's time that it may take to read the other side for its keys."""
@@ -68,9 +68,6 @@ _HANDED_TO_RIGHT: Final = frozenset(
 _HANDED_TO_LEFT: Final = frozenset({"INNER", "CROSS", "RIGHT OUTER", "LEFT SEMI"})
 _PASSED: Final = frozenset({"Project", "Filter"})
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
-_WHY: Final = StructType([StructField("why", StringType())])
-
-_outcomes: WeakKeyDictionary[SparkSession, Plan] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class AccessRules:
     """What choices of one rewriting are made with.
 
     ``run`` tells its jobs from others, ``server`` says where tasks ask, ``register`` takes note of
-    the function that stands for a choice.
+    the function that stands for a choice, and ``learned`` tells what a scan has taken, by its name.
     """
 
     spark: SparkSession
@@ -86,6 +83,7 @@ class AccessRules:
     zone: str
     server: Callable[[], Address]
     register: Callable[[bytes, AccessChoice], None]
+    learned: Callable[[str], float | None]
     uses: Iterator[int] = field(default_factory=count)
 
     @property
@@ -119,17 +117,28 @@ def _filter_with(
     if leaf is None or table is None or not table.scan:
         return plan
     given = _constants(plan, leaf)
-    way = next((way for way in table.chosen if given.keys() >= set(way.bind)), None)
-    if way is None or prod(len(given[column]) for column in way.bind) > MOST_CONSTANTS:
+    ways = _ways(table, given)
+    columns = _columns(ways)
+    if not ways or prod(len(given[column]) for column in columns) > MOST_CONSTANTS:
         return plan
-    names = [f"k{n}" for n in range(len(way.bind))]
+    names = [f"k{n}" for n in range(len(columns))]
     rows = [
         catalyst.one_row([catalyst.named(*pair) for pair in zip(values, names, strict=True)])
-        for values in product(*(given[column] for column in way.bind))
+        for values in product(*(given[column] for column in columns))
     ]
     giving = catalyst.union(rows) if len(rows) > 1 else rows[0]
-    new = _chosen(rules, leaf, table, way, catalyst.outputs(giving), giving)
+    new = _chosen(rules, leaf, table, ways, catalyst.outputs(giving), giving)
     return plan if new is None else _with_leaf(plan, new)
+
+
+def _ways(table: LookupTable, bound: Collection[int]) -> list[PlannedLookup]:
+    """Return the ways to a table for which a query has values."""
+    return [way for way in table.chosen if set(way.bind) <= set(bound)]
+
+
+def _columns(ways: Sequence[PlannedLookup]) -> list[int]:
+    """Return the columns that any of some ways binds, each once."""
+    return list(dict.fromkeys(column for way in ways for column in way.bind))
 
 
 def _constants(plan: Plan, leaf: Plan) -> Mapping[int, Sequence[CatalystExpression]]:
@@ -167,11 +176,11 @@ def _join_with(
         if kind not in kinds or leaf is None or table is None or not table.scan:
             continue
         bound = _bound(Tree.of(condition), leaf, sides[1 - to])
-        way = next((way for way in table.chosen if bound.keys() >= set(way.bind)), None)
-        if way is None:
+        ways = _ways(table, bound)
+        if not ways:
             continue
-        keys = [bound[column] for column in way.bind]
-        new = _chosen(rules, leaf, table, way, keys, sides[1 - to])
+        keys = [bound[column] for column in _columns(ways)]
+        new = _chosen(rules, leaf, table, ways, keys, sides[1 - to])
         if new is not None:
             sides[to] = _with_leaf(sides[to], new)
             return catalyst.with_children(join, sides)
@@ -212,48 +221,84 @@ def _chosen(
     rules: AccessRules,
     leaf: Plan,
     table: LookupTable,
-    way: PlannedLookup,
+    ways: Sequence[PlannedLookup],
     keys: Sequence[CatalystExpression],
     giving: Plan,
 ) -> Plan | None:
-    """Return what stands for a table; None where it is to be scanned at once."""
+    """Return what stands for a table; None where it is to be scanned at once.
+
+    ``keys`` are what ``giving`` has for the columns that the ways bind.
+    """
     (scan,) = catalyst.children(leaf)
-    seconds, known = scan_seconds_of(table, scan)
+    name = "" if table.scan_seconds is not None else _scan_name(table, scan)
+    seconds, known = scan_seconds_of(table, scan, rules.learned(name) if name else None)
     if seconds < CHEAP or next(lookup_leaves(giving), None) is not None:
         return None
     if not all(catalyst.is_deterministic(key) for key in keys) or not _may_read(
         giving, seconds, declared=table.scan_seconds is not None
     ):
         return None
-    names = tuple(table.columns[column] for column in way.bind)
-    choice = AccessChoice(rules.run, table.name, names, way.name, way.keys_per_call, seconds, known)
-    distinct = _distinct_keys(keys, giving)
-    environments = [catalyst.plain_environment(rules.spark.sparkContext)]
-    server = rules.server()
-    ask = pickled(AskedKeys(server, rules.run, next(rules.uses), way.name, seconds), _WHY)
-    rules.register(ask, choice)
-    name = f"{CHOICE_NAME}{table.name})"
-    whys = map_in_arrow(distinct, ask, _WHY, environments, name=name)
-    outcome = _outcome(rules.spark, whys)
-    types = tuple(arrow_type(kind, rules.zone) for kind in table.types)
-    rows = StructType(
-        [
-            StructField(column, spark_type(kind))
-            for column, kind in zip(table.columns, table.types, strict=True)
-        ]
-    )
-    look = RowsOfKeys(server, rules.run, way.name, table.columns, types)
-    asked = gated(distinct, _where(outcome, scanned=False))
-    answers = map_in_arrow(asked, pickled(look, rows), rows, environments, name=table.name)
-    both = catalyst.union([answers, _gated_scan(scan, _where(outcome, scanned=True))])
+    choice = AccessChoice(rules.run, table.name, _named(table, ways), seconds, known, name)
+    in_one = len(ways) > 1 or catalyst.size_in_bytes(giving) <= TINY
+    came = _asked(rules, table, ways, choice, _distinct_keys(keys, giving, in_one=in_one))
+    by = () if in_one else ways[0].bind
+    answers, gate = _answers_and_outcome(catalyst.shuffled_once(came, by, in_one=in_one))
+    both = catalyst.union([answers, _gated_scan(scan, gate)])
     pairs = zip(catalyst.outputs(leaf), catalyst.outputs(both), strict=True)
     return catalyst.projected([catalyst.attribute_like(one, other) for one, other in pairs], both)
 
 
-def scan_seconds_of(table: LookupTable, scan: Plan) -> tuple[float, str]:
-    """Return how long a scan of a table is expected to take, and how that is known."""
+def _named(table: LookupTable, ways: Sequence[PlannedLookup]) -> tuple[ChosenWay, ...]:
+    return tuple(
+        ChosenWay(tuple(table.columns[column] for column in way.bind), way.name, way.keys_per_call)
+        for way in ways
+    )
+
+
+def _asked(
+    rules: AccessRules,
+    table: LookupTable,
+    ways: Sequence[PlannedLookup],
+    choice: AccessChoice,
+    keys: Plan,
+) -> Plan:
+    """Return what has keys asked for: their rows, or one that says that the table is scanned."""
+    places = {column: place for place, column in enumerate(_columns(ways))}
+    ask = AskedKeys(
+        rules.server(),
+        rules.run,
+        next(rules.uses),
+        tuple(AskedWay(way.name, tuple(places[column] for column in way.bind)) for way in ways),
+        choice.scan_seconds,
+        table.columns,
+        tuple(arrow_type(kind, rules.zone) for kind in table.types),
+    )
+    columns = [
+        StructField(column, spark_type(kind))
+        for column, kind in zip(table.columns, table.types, strict=True)
+    ]
+    result = StructType([*columns, StructField(SCAN_WANTED, BooleanType())])
+    command = pickled(ask, result)
+    rules.register(command, choice)
+    environments = [catalyst.plain_environment(rules.spark.sparkContext)]
+    return map_in_arrow(keys, command, result, environments, name=f"{CHOICE_NAME}{table.name})")
+
+
+def _scan_name(table: LookupTable, scan: Plan) -> str:
+    """Return what tells a scan from others: what table it is of, and what kinds of nodes it has."""
+    nodes = " ".join(map(catalyst.class_name, _nodes(scan)))
+    return digest("\n".join((table.name, *table.columns, *table.types, nodes)).encode()).hex()
+
+
+def scan_seconds_of(table: LookupTable, scan: Plan, learned: float | None) -> tuple[float, str]:
+    """Return how long a scan of a table is expected to take, and how that is known.
+
+    An earlier one has taken as long as was ``learned``, if any has.
+    """
     if table.scan_seconds is not None:
         return table.scan_seconds, "as declared"
+    if learned is not None:
+        return learned, "as the last one did"
     size = _bytes_read(scan)
     if size >= catalyst.LARGEST_ESTIMATE or catalyst.has_python_function(scan):
         return UNKNOWN, "as nothing is known of it"
@@ -278,41 +323,40 @@ def _is_rdd(leaf: Plan) -> bool:
     return catalyst.class_name(leaf).endswith("RDD")
 
 
+def _nodes(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for child in catalyst.children(plan):
+        yield from _nodes(child)
+
+
 def _leaves(plan: Plan) -> list[Plan]:
     children = catalyst.children(plan)
     return [leaf for child in children for leaf in _leaves(child)] if children else [plan]
 
 
-def _distinct_keys(keys: Sequence[CatalystExpression], giving: Plan) -> Plan:
+def _distinct_keys(keys: Sequence[CatalystExpression], giving: Plan, *, in_one: bool) -> Plan:
+    """Return the keys that a side has, in one partition or many; a row with NULL matches nothing.
+
+    A small side is read by one task. Of others the distinct rows meet in one.
+    """
     items = [catalyst.named(key, f"k{n}") for n, key in enumerate(keys)]
     rows = catalyst.projected(items, giving)
     given = [catalyst.is_not_null(column) for column in catalyst.outputs(rows)]
     rows = catalyst.filtered(catalyst.conjunction(given), rows)
+    if not in_one:
+        return catalyst.distinct(rows)
     if catalyst.size_in_bytes(giving) <= TINY:
-        rows = catalyst.in_one_partition(rows)
-    return catalyst.distinct(rows)
+        return catalyst.distinct(catalyst.in_one_partition(rows))
+    return catalyst.in_one_partition(catalyst.distinct(rows))
 
 
-def _outcome(spark: SparkSession, whys: Plan) -> Plan:
-    """Return one row: a reason to scan, NULL where there is none."""
-    known = _outcomes.get(spark)
-    if known is None:
-        nothing = "SELECT CAST(NULL AS STRING) AS why"
-        counted = spark.sql(f"SELECT max(why) AS why FROM ({nothing})")  # noqa: S608 - ours
-        known = _outcomes[spark] = catalyst.analyzed_plan(counted)
-    return catalyst.over_rows_of(known, whys)
-
-
-def _where(outcome: Plan, *, scanned: bool) -> Plan:
-    """Return the outcome where it is the one or the other; else no row."""
-    (column,) = catalyst.outputs(outcome)
-    kept = catalyst.is_not_null(column) if scanned else catalyst.is_null(column)
-    return catalyst.filtered(kept, outcome)
-
-
-def gated(plan: Plan, gate: Plan) -> Plan:
-    """Return all rows of a plan, or none where a gate has none."""
-    return catalyst.semijoin(plan, gate, catalyst.literal_true())
+def _answers_and_outcome(came: Plan) -> tuple[Plan, Plan]:
+    """Return the rows of keys, or none if the table is scanned; and a row if it is, or none."""
+    *columns, mark = catalyst.outputs(came)
+    says = catalyst.apart(catalyst.is_not_null(mark), came)
+    scanned = catalyst.projected([catalyst.named(mark, SCAN_WANTED)], says)
+    rows = catalyst.projected(columns, catalyst.apart(catalyst.is_null(mark), came))
+    return catalyst.unless_any(rows, scanned), scanned
 
 
 def _gated_scan(scan: Plan, gate: Plan) -> Plan:
@@ -325,11 +369,11 @@ def _gated_scan(scan: Plan, gate: Plan) -> Plan:
         (plan,) = catalyst.children(plan)
     if catalyst.children(plan):
         scan = _over_leaves(scan, gate)
-    return gated(scan, gate)
+    return catalyst.if_any(scan, gate)
 
 
 def _over_leaves(plan: Plan, gate: Plan) -> Plan:
     children = catalyst.children(plan)
     if not children:
-        return gated(plan, gate)
+        return catalyst.if_any(plan, gate)
     return catalyst.with_children(plan, [_over_leaves(child, gate) for child in children])
