@@ -153,11 +153,12 @@ def one_action(folder: Path, settings: dict[str, str]) -> None:
     spark = begun(folder, settings)
     fast = eddyline.adapt(asked(spark))
     fast.collect()
-    said = {"reports": [eddyline.report(fast).to_dict()], "prometheus": prometheus(spark)}
+    reports = [eddyline.report(fast).to_dict()]
+    shown = prometheus(spark)
     chosen = looked_up_or_scanned(spark)
     chosen.collect()
-    said["reports"].append(eddyline.report(chosen).to_dict())
-    ended(folder, said, spark)
+    reports.append(eddyline.report(chosen).to_dict())
+    ended(folder, {"reports": reports, "prometheus": shown}, spark)
 
 
 def many_actions(folder: Path) -> None:

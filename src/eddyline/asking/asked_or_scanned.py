@@ -114,9 +114,9 @@ class AskedOrScanned:
         ``use`` numbers the places of a query where the table is used, ``asker`` says that the task
         asks by a way. ConnectionError where the task goes before.
         """
+        if why := self._choice.why:
+            return Outcome(why)
         choice = self._choice
-        if choice.why:
-            return Outcome(choice.why)
         choice.announce(use, place.stage, place.number, *counts)
         self._tasks += 1
         if self._looking is None:

@@ -52,8 +52,11 @@ def action_state(spark: SparkSession, action: int) -> ActionState | None:
         return None
 
 
-_CUT_SHORT: Final = re.compile(r"\b(?:Collect|Global|Local)Limit\b|\bCollectTail\b")
-"""What in a plan's text tells that rows may be left unread."""
+_CUT_SHORT: Final = re.compile(r"\b(?:CollectLimit|GlobalLimit|CollectTail)\b")
+"""What in a plan's text tells that rows may be left unread.
+
+A ``LocalLimit`` alone is Spark's own, of what a semijoin without a condition looks at.
+"""
 
 LATE: Final = 0.05
 """Seconds by which Spark's clock may be behind, which counts in milliseconds."""
@@ -71,7 +74,7 @@ def seconds_of_reading(spark: SparkSession, action: int, since: float) -> float 
         if execution.isEmpty() or _CUT_SHORT.search(str(execution.get().physicalPlanDescription())):
             return None
         stages = in_python(execution.get().stages().toSeq())
-        store = spark.sparkContext._jsc.sc().statusStore()  # type: ignore[union-attr]
+        store = spark.sparkContext._jsc.sc().statusStore()
         read = sorted(
             times
             for stage in stages
