@@ -65,9 +65,9 @@ LATE: Final = 0.05
 def seconds_of_reading(spark: SparkSession, action: int, since: float) -> float | None:
     """Return how long an action has read its sources that it began to read after a moment.
 
-    The action is over, ``since`` is in seconds since the epoch. These are the stages that have read
-    rows of a source, from the first to begin to the last of those that ran beside it. None where
-    there are none, where a limit may have cut them short, or Spark does not know them any more.
+    The action is over, ``since`` is in seconds since the epoch. It is the time from the first to
+    begin of the stages that have read rows of a source to the last to end. None where there are
+    none, where a limit may have cut them short, or Spark does not know them any more.
     """
     try:
         execution = java_session(spark).sharedState().statusStore().execution(action)
@@ -75,17 +75,14 @@ def seconds_of_reading(spark: SparkSession, action: int, since: float) -> float 
             return None
         stages = in_python(execution.get().stages().toSeq())
         store = spark.sparkContext._jsc.sc().statusStore()
-        read = sorted(
+        read = [
             times
             for stage in stages
             if (times := _times_of_reading(store, stage)) is not None and times[0] >= since - LATE
-        )
+        ]
     except GONE:
         return None
-    if not read:
-        return None
-    first_end = min(end for _, end in read)
-    return max(end for begin, end in read if begin <= first_end) - read[0][0]
+    return max(end for _, end in read) - min(begin for begin, _ in read) if read else None
 
 
 def _times_of_reading(store: Any, stage: int) -> tuple[float, float] | None:  # noqa: ANN401 - Py4J
