@@ -9,10 +9,10 @@ In the place of such a table stands what has all of its rows that a join above c
    runs once, though it is read twice;
 3. the rows of the keys, where it has no such row; and the scan, where it has one.
 
-Both of the third are joined with that row, which is broadcast: antijoined and semijoined. Where it
-is not there, adaptive execution drops the scan before it starts (Spark's
-AQEPropagateEmptyRelation): so of the two only one runs, and it runs when nobody waits for answers.
-A scan begun beside tasks that wait would need cores, which these hold.
+The scan is semijoined with that row, which is broadcast, and so are the rows antijoined where
+several tasks have keys. Where it is not there, adaptive execution drops the scan before it starts
+(Spark's AQEPropagateEmptyRelation): so of the two only one runs, and it runs when nobody waits for
+answers. A scan begun beside tasks that wait would need cores, which these hold.
 
 All above is Spark's, or an eddy's, as over a scan. The other side is read twice, so it must give
 the same rows again, without functions in Python, and be quick to read.
@@ -67,6 +67,7 @@ _HANDED_TO_RIGHT: Final = frozenset(
 )
 _HANDED_TO_LEFT: Final = frozenset({"INNER", "CROSS", "RIGHT OUTER", "LEFT SEMI"})
 _PASSED: Final = frozenset({"Project", "Filter"})
+_ONE_STAGE: Final = _PASSED | {"MapInArrow", "MapInPandas"}
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 
 
@@ -242,7 +243,8 @@ def _chosen(
     in_one = len(ways) > 1 or catalyst.size_in_bytes(giving) <= TINY
     came = _asked(rules, table, ways, choice, _distinct_keys(keys, giving, in_one=in_one))
     by = () if in_one else ways[0].bind
-    answers, gate = _answers_and_outcome(catalyst.shuffled_once(came, by, in_one=in_one))
+    came = catalyst.shuffled_once(came, by, in_one=in_one)
+    answers, gate = _answers_and_outcome(came, in_one=in_one)
     both = catalyst.union([answers, _gated_scan(scan, gate)])
     pairs = zip(catalyst.outputs(leaf), catalyst.outputs(both), strict=True)
     return catalyst.projected([catalyst.attribute_like(one, other) for one, other in pairs], both)
@@ -350,13 +352,16 @@ def _distinct_keys(keys: Sequence[CatalystExpression], giving: Plan, *, in_one: 
     return catalyst.in_one_partition(catalyst.distinct(rows))
 
 
-def _answers_and_outcome(came: Plan) -> tuple[Plan, Plan]:
-    """Return the rows of keys, or none if the table is scanned; and a row if it is, or none."""
+def _answers_and_outcome(came: Plan, *, in_one: bool) -> tuple[Plan, Plan]:
+    """Return the rows of keys, or none if the table is scanned; and a row if it is, or none.
+
+    One task gives either rows or that row. Of many one may want the scan, and others have rows.
+    """
     *columns, mark = catalyst.outputs(came)
     says = catalyst.apart(catalyst.is_not_null(mark), came)
     scanned = catalyst.projected([catalyst.named(mark, SCAN_WANTED)], says)
     rows = catalyst.projected(columns, catalyst.apart(catalyst.is_null(mark), came))
-    return catalyst.unless_any(rows, scanned), scanned
+    return rows if in_one else catalyst.unless_any(rows, scanned), scanned
 
 
 def _gated_scan(scan: Plan, gate: Plan) -> Plan:
@@ -365,11 +370,9 @@ def _gated_scan(scan: Plan, gate: Plan) -> Plan:
     A stage of it that ends in a shuffle would begin beside the gate, so its leaves wait as well.
     """
     plan = scan
-    while catalyst.class_name(plan).rpartition(".")[2] in _PASSED:
+    while catalyst.class_name(plan).rpartition(".")[2] in _ONE_STAGE:
         (plan,) = catalyst.children(plan)
-    if catalyst.children(plan):
-        scan = _over_leaves(scan, gate)
-    return catalyst.if_any(scan, gate)
+    return catalyst.if_any(_over_leaves(scan, gate) if catalyst.children(plan) else scan, gate)
 
 
 def _over_leaves(plan: Plan, gate: Plan) -> Plan:
