@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.planner.read.chains import Tree
-from eddyline.planner.rewrite.looked_up_or_scanned import gated
 
 
 def measured_first(rows: Plan, large: Plan, conditions: Sequence[Tree]) -> tuple[Plan, Plan] | None:
@@ -36,7 +35,7 @@ def measured_first(rows: Plan, large: Plan, conditions: Sequence[Tree]) -> tuple
     if not keys or any('"map"' in catalyst.data_type(column) for column in columns):
         return None
     measured = catalyst.all_columns_of(catalyst.shuffled_by(keys, rows), columns)
-    return measured, gated(large, catalyst.a_row_of_each_partition(measured))
+    return measured, catalyst.if_any(large, catalyst.a_row_of_each_partition(measured))
 
 
 def keys_of(rows: Plan, large: Plan, conditions: Sequence[Tree]) -> list[CatalystExpression]:
