@@ -22,7 +22,7 @@ from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.remote_choice import KEYS_SENT, KeysOfWay, Outcome, asked_or_scanned
+from eddyline.asking.remote_choice import KEYS_SENT, AskedOutcome, KeysOfWay, asked_or_scanned
 from eddyline.asking.wire import packed
 from eddyline.errors import LookupFailedError
 from tests.asked import until
@@ -172,7 +172,7 @@ def serving_two(
 
 def told_by_two(
     server: LookupServer, a: Sequence[int], b: Sequence[int], scan_seconds: float = 60.0
-) -> Outcome:
+) -> AskedOutcome:
     columns = zip(BY, (a, b), strict=True)
     ways = [KeysOfWay(name, pa.table({"k": pa.array(keys, pa.int64())})) for name, keys in columns]
     return asked_or_scanned(server.address, "1", ways, scan_seconds, place=TaskPlace(0, 0))
@@ -189,7 +189,7 @@ def test_of_two_ways_the_one_with_fewer_keys_is_asked_alone() -> None:
         return [(0, key) for key in keys]
 
     with serving_two(by_a, by_b) as server:
-        assert told_by_two(server, range(30), range(3)) == Outcome("", 1)
+        assert told_by_two(server, range(30), range(3)) == AskedOutcome("", 1)
         assert not asked
         statistics = server.statistics("1")
         assert statistics["by b"].choice.startswith("looked up: in ")
@@ -210,7 +210,7 @@ def test_a_quicker_way_takes_over_and_what_waits_for_the_other_is_dropped() -> N
         return [(0, key) for key in keys]
 
     with serving_two(by_a, by_b) as server:
-        assert told_by_two(server, range(100), range(300)) == Outcome("", 1)
+        assert told_by_two(server, range(100), range(300)) == AskedOutcome("", 1)
         assert counts["b"] == 300
         assert counts["a"] < 30
 
@@ -229,7 +229,7 @@ def test_a_way_that_fails_leaves_the_keys_to_the_other_and_both_to_the_scan() ->
         return [(0, key) for key in keys]
 
     with serving_two(by_a, by_b) as server:
-        assert told_by_two(server, range(3), range(30)) == Outcome("", 1)
+        assert told_by_two(server, range(3), range(30)) == AskedOutcome("", 1)
         assert server.scans_begun() == []
     fails.add("by b")
     with serving_two(by_a, by_b) as server:

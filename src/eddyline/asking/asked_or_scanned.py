@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from eddyline.asking.filling import TaskPlace
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.remote_choice import KEYS_SENT, Outcome
+from eddyline.asking.remote_choice import KEYS_SENT, AskedOutcome
 from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.way_to_answers import Found
@@ -108,14 +108,14 @@ class AskedOrScanned:
         counts: Sequence[int],
         keys: KeysOfTask,
         asker: Callable[[int], Asker],
-    ) -> Outcome:
+    ) -> AskedOutcome:
         """Take the keys of a task, so many for each way; return what came of it.
 
         ``use`` numbers the places of a query where the table is used, ``asker`` says that the task
         asks by a way. ConnectionError where the task goes before.
         """
         if why := self._choice.why:
-            return Outcome(why)
+            return AskedOutcome(why)
         choice = self._choice
         choice.announce(use, place.stage, place.number, *counts)
         self._tasks += 1
@@ -132,10 +132,10 @@ class AskedOrScanned:
                 changed.cancel()
                 for way, task in asking.items():
                     if task.done() and task.result():
-                        return Outcome(choice.why, way)
+                        return AskedOutcome(choice.why, way)
                 if keys.gone.done():
                     raise ConnectionError("the task has gone")
-            return Outcome(choice.why)
+            return AskedOutcome(choice.why)
         finally:
             await _ended(asking.values())
             self._tasks -= 1

@@ -24,7 +24,7 @@ from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.remote_choice import Outcome
+from eddyline.asking.remote_choice import AskedOutcome
 from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import Method, SharedMethod
 from eddyline.asking.shared_statistics import QuotaWait, SharedLookupStatistics
@@ -323,7 +323,7 @@ class LookupServer:
             keys = KeysOfTask(reader, writer)
             try:
                 choice = self._choice(name, job, methods, float(hello["scan_seconds"]))
-                outcome = Outcome(str(self._unknown(methods[0]).exception()))
+                outcome = AskedOutcome(str(self._unknown(methods[0]).exception()))
                 if choice is not None:
                     outcome = await choice.outcome(
                         int(hello["use"]),

@@ -28,7 +28,7 @@ class KeysOfWay:
     keys: pa.Table
 
 
-class Outcome(NamedTuple):
+class AskedOutcome(NamedTuple):
     """Why a table is to be scanned; "" where it is not: then by a ``way`` all keys have answers."""
 
     scan: str
@@ -43,7 +43,7 @@ def asked_or_scanned(
     *,
     place: TaskPlace,
     use: int = 0,
-) -> Outcome:
+) -> AskedOutcome:
     """Have keys asked for, by one of the ways to a table; return what came of it.
 
     A scan is expected to take ``scan_seconds``. ``place`` is where this task is, ``use`` numbers
@@ -72,4 +72,4 @@ def asked_or_scanned(
         ) from error
     if "error" in answer:
         raise LookupFailedError(answer["error"])
-    return Outcome(str(answer["scan"]), int(answer["way"]))
+    return AskedOutcome(str(answer["scan"]), int(answer["way"]))

@@ -18,7 +18,7 @@ from pyspark import TaskContext
 
 from eddyline.asking.driver_channel import Address
 from eddyline.asking.filling import TaskPlace
-from eddyline.asking.remote_choice import KEYS_SENT, KeysOfWay, Outcome, asked_or_scanned
+from eddyline.asking.remote_choice import KEYS_SENT, AskedOutcome, KeysOfWay, asked_or_scanned
 from eddyline.asking.remote_method import Answered, RemoteMethod
 from eddyline.tasks.action_settings import ACTION
 from eddyline.tasks.task_lookups import job_of_run
@@ -77,11 +77,11 @@ class AskedKeys:
         for columns in self._rows(ways[outcome.way]):
             yield self._batch(columns, scanned=None)
 
-    def _outcome(self, ways: Sequence[KeysOfWay]) -> Outcome:
+    def _outcome(self, ways: Sequence[KeysOfWay]) -> AskedOutcome:
         context = TaskContext.get()
         if context is None or context.getLocalProperty(ACTION) is None:
             # Nobody could tell that other tasks belong to the same run of the query.
-            return Outcome("the query does not run as an action on a DataFrame")
+            return AskedOutcome("the query does not run as an action on a DataFrame")
         place = TaskPlace(context.stageId(), context.partitionId())
         job = job_of_run(self.run)
         return asked_or_scanned(
