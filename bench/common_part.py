@@ -34,11 +34,11 @@ from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.expressions import Comparison, ComparisonOperator
 from eddyline.wall_clock import WallClock
 
-ROWS: Final = 1_000_000
+ROWS: Final = 300_000
 BATCH: Final = 1 << 16
 NUMBER: Final = pa.int64()
 
-SPARK_ROWS: Final = 400_000
+SPARK_ROWS: Final = 100_000
 MICROSECONDS: Final = 10.0
 
 APART, SHARED, CACHED = "each branch alone", "pairs once", "cached by hand"
@@ -147,13 +147,13 @@ def _nothing(found: Iterable[object]) -> None:
 
 
 def in_engine(case: Case, rows: int, turns: int) -> Turns:
-    """Let both ways take turns in the engine alone."""
+    """Let both ways take turns in the engine alone; seconds are the processor's."""
     tables = Tables.of(case, rows)
     ways = {APART: lambda: apart(tables), SHARED: lambda: shared(tables)}
-    return take_turns(ways, turns=turns, warmed=True)
+    return take_turns(ways, turns=turns, clock=time.process_time)
 
 
-def slow(number: int) -> bool:
+def slow(number):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201 - as users write it
     """Return whether a number is wanted, as half of them are, after some microseconds."""
     end = time.perf_counter() + MICROSECONDS * 1e-6
     while time.perf_counter() < end:
