@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 import eddyline
-from bench.access_methods.sources import DISTINCT, LOOKUP, R_EVERY, ROWS, W_EVERY, source_r
+from bench.access_methods.sources import DISTINCT, LOOKUP, R_EVERY, ROWS, W_EVERY, Column, source_r
 from bench.chart import Points
 from bench.figures.figure import Outcome, Setting
 from bench.figures.on_spark import session
@@ -113,7 +113,7 @@ class Remote:
         return [(key, 0) for key in keys if key < self._keys]
 
 
-def scanned(keys: Sequence[int], every: float, names: Sequence[str]) -> DataFrame:
+def scanned(keys: Column, every: float, names: Sequence[str]) -> DataFrame:
     """Return a table of keys, one every so many of the paper's seconds.
 
     Its other column is the moment, in nanoseconds, at which the scan began.
@@ -159,7 +159,7 @@ def watched(
                 continue
             seen.append((time.monotonic(), part.total))
             for name in {"value", "since"} & set(part.rows.column_names):
-                if since := pc.max(part.rows[name]).as_py():  # type: ignore[attr-defined]
+                if since := pc.max(part.rows[name]).as_py():
                     began = min(began, since / NANOSECONDS)
             if remote is not None:
                 began = min(began, remote.since)
