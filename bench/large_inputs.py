@@ -115,7 +115,10 @@ def contestants(
     def plain() -> pa.Table:
         return spark.sql(sql).toArrow()
 
-    both = {"before": partial(adapted, NEVER), "after": partial(adapted, worth)}
+    both: dict[str, Callable[[], pa.Table]] = {
+        "before": partial(adapted, NEVER),
+        "after": partial(adapted, worth),
+    }
     return {"plain": plain, **both} if plainly else both
 
 

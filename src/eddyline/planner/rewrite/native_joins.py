@@ -196,8 +196,8 @@ class _Joins:
             return catalyst.filtered(catalyst.conjunction(kept), new[0]) if kept else new[0]
         if len(kept) < len(link.conjuncts):
             plan = catalyst.joined_on(plan, catalyst.conjunction(kept) if kept else None)
-        new = self._read_when_measured(children, new, kept_trees)
-        return catalyst.joined_over(plan, new, [self._is_broadcast(child) for child in children])
+        sides = self._read_when_measured(children, new, kept_trees)
+        return catalyst.joined_over(plan, sides, [self._is_broadcast(child) for child in children])
 
     def _read_when_measured(
         self, children: Sequence[Plan], new: Sequence[Plan], conditions: Sequence[Tree]
