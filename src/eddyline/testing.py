@@ -148,7 +148,10 @@ class _Watched:
         self._policy.returned(signature, module, tuples_in, tuples_out, cost)
 
     def order(self, signature: Signature) -> tuple[int, ...]:
-        order = checked_order(self._policy.order(signature), signature, self._routes)
+        named = self._policy.order(signature)
+        if not isinstance(named, tuple):
+            raise TypeError(f"an order is a tuple of modules' numbers, not {named!r}")
+        order = checked_order(named, signature, self._routes)
         left = self._routes.remaining(signature)
         if not self._joins and sorted(order) != sorted(left):
             raise AssertionError(f"the order {order} does not name what is left, {left}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,12 @@ from hypothesis import strategies as st
 
 from bench.simulation.known_costs import Known
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.catalogue import PolicyName, make_policy, policy_name
+from eddyline.engine.policies.lottery import LotteryPolicy
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.policies.rank import RankPolicy
+from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
@@ -173,3 +180,28 @@ def test_policies_go_by_name() -> None:
         policy_name("fastest")
     assert isinstance(caught.value, EddylineError)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: StaticPolicy((0, 0)), ValueError),
+        (lambda: StaticPolicy((-1,)), ValueError),
+        (lambda: StaticPolicy("10"), TypeError),  # type: ignore[arg-type]
+        (lambda: StaticPolicy({1, 0}), TypeError),  # type: ignore[arg-type]
+        (lambda: StaticPolicy((True, False)), TypeError),
+        (lambda: StaticPolicy(5), TypeError),  # type: ignore[arg-type]
+        (lambda: AdaptivePolicy("x"), TypeError),  # type: ignore[arg-type]
+        (lambda: AdaptivePolicy(float("nan")), ValueError),
+        (lambda: AdaptivePolicy(by_content="no"), TypeError),  # type: ignore[arg-type]
+        (lambda: LotteryPolicy("3"), TypeError),  # type: ignore[arg-type]
+        (lambda: LotteryPolicy(0), ValueError),
+        (lambda: RankPolicy(None), TypeError),  # type: ignore[arg-type]
+        (lambda: RankPolicy(2.5), ValueError),  # type: ignore[arg-type]
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_at_once(
+    make: Callable[[], Policy], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        make()

@@ -16,6 +16,7 @@ import numpy as np
 from eddyline.engine.policies.adaptive_knowledge import Knowledge, SignatureKnowledge
 from eddyline.engine.policies.adaptive_plan import Outlook, RoutingPlan
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
+from eddyline.engine.policies.parameters import share, switch
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes
@@ -217,11 +218,10 @@ class AdaptivePolicy:
         """``exploration`` is the share of the cost that looks at other orders take; 0 for none.
 
         With ``by_content`` it wants tuples to be told apart by their values where that pays.
-        ValueError for what is no share, from 0 to 1.
+        ValueError or TypeError for what is no share, from 0 to 1, or no switch.
         """
-        if not 0.0 <= exploration <= 1.0:
-            raise ValueError(f"exploration is a share from 0 to 1, not {exploration}")
-        self.by_content = by_content
+        exploration = share(exploration, "exploration")
+        self.by_content = switch(by_content, "by_content")
         self.shifts = 0  # changes of selectivities noticed so far
         self._classes = 1
         self._doubt_share = exploration * (1.0 - STALE_PART)

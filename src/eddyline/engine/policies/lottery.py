@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from eddyline.engine.policies.naive import ConsumptionRates, draw
+from eddyline.engine.policies.parameters import whole_number
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
@@ -46,10 +47,10 @@ class LotteryPolicy:
     def __init__(self, window: int | None = None) -> None:
         """``window`` is a number of decisions; without one nothing is forgotten.
 
-        ValueError for what is no whole number from 1 on.
+        ValueError or TypeError for what is no whole number from 1 on.
         """
-        if window is not None and (not window >= 1 or window % 1):
-            raise ValueError(f"a window is a whole number of decisions from 1 on, not {window}")
+        if window is not None:
+            window = whole_number(window, "a window", "decisions")
         self.name = "lottery" if window is None else "windowed_lottery"
         self._window = window
         self._left = window or 0

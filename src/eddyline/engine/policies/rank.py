@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from eddyline.engine.policies.parameters import whole_number
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
@@ -30,13 +31,9 @@ class RankPolicy:
     def __init__(self, every: int = 100) -> None:
         """Set the reoptimization frequency, in tuples of a signature.
 
-        ValueError for what is no whole number from 1 on.
+        ValueError or TypeError for what is no whole number from 1 on.
         """
-        if not every >= 1 or every % 1:
-            raise ValueError(
-                f"the reoptimization frequency is a whole number of tuples from 1 on, not {every}"
-            )
-        self._every = every
+        self._every = whole_number(every, "the reoptimization frequency", "tuples")
         self._table = StatisticsTable()
         self._next: dict[Signature, int] = {}  # the decisions in force
         self._left: dict[Signature, int] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from eddyline.engine.policies.parameters import order_of_modules
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
@@ -20,8 +21,11 @@ class StaticPolicy:
     name = "static"
 
     def __init__(self, order: Sequence[int] | None = None) -> None:
-        """``order`` are the numbers of modules, first to last; None for the order as written."""
-        self._order = None if order is None else tuple(order)
+        """``order`` are the numbers of modules, first to last; None for the order as written.
+
+        ValueError or TypeError for what is no order of modules.
+        """
+        self._order = None if order is None else order_of_modules(order)
         self._place: dict[int, int] = {}
         self._routes = Routes(0)
 

@@ -57,7 +57,11 @@ class AskedConditions:
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
         """Take the conditions of further queries; ValueError where one leaves their streams."""
         came: dict[_Asked, dict[int, JoinCondition]] = {}
-        split = {n: list(_conditions_of(query)) for n, query in queries.items()}
+        split = {
+            n: list(_conditions_of(query))
+            for n, query in queries.items()
+            if query.conditions or query.absence is not None
+        }
         for number, conditions in split.items():
             streams = queries[number].shape.streams if conditions else 0
             for condition, _ in conditions:

@@ -37,12 +37,15 @@ class Windows:
 
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
         """Take the windows of further queries."""
-        self._queries |= {
-            number: _Bounded(
-                tuple(query.bounds), frozenset(query.selections), _waiting(query.absence)
-            )
-            for number, query in queries.items()
-        }
+        known: dict[tuple[int, ...], _Bounded] = {}  # by identity: those of a template share it
+        for number, query in queries.items():
+            key = id(query.bounds), id(query.absence), *query.selections
+            bounded = known.get(key)
+            if bounded is None:
+                streams = frozenset(query.selections)
+                bounded = _Bounded(tuple(query.bounds), streams, _waiting(query.absence))
+                known[key] = bounded
+            self._queries[number] = bounded
         self._changed()
 
     def remove(self, queries: Collection[int]) -> None:

@@ -20,6 +20,7 @@ from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_template import (
     AggregatedRows,
     OutputColumn,
+    QueryGroup,
     QueryTemplate,
     argument_number,
     place_of,
@@ -159,9 +160,15 @@ def layouts_in(streams: tuple[str, ...], queries: Iterable[StandingQuery]) -> di
 
     Those of which Spark makes something further come after all others.
     """
-    templates: dict[int, QueryTemplate] = {}
-    for query in sorted(queries, key=lambda member: member.number):
-        templates.setdefault(id(query.template), query.template)
+    first: dict[int, int] = {}
+    groups: dict[int, QueryGroup] = {}
+    for query in queries:
+        key = id(query.group)
+        if query.number < first.setdefault(key, query.number):
+            first[key] = query.number
+        groups[key] = query.group
+    in_order = [groups[key].template for key in sorted(first, key=first.__getitem__)]
+    templates = {id(template): template for template in in_order}
     numbers: dict[Layout, int] = {}
     for template in sorted(templates.values(), key=lambda one: bool(one.further)):
         numbers.setdefault(layout_of(streams, template), len(numbers))
