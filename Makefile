@@ -89,6 +89,7 @@ notebooks: $(READY)  ## run the notebooks of the documentation, store what they 
 .PHONY: wheel
 wheel: $(READY)  ## build the package that pip installs, into dist/
 	@rm -rf build dist
+	@$(BIN)/eddyline jar > /dev/null
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist .
 	@rm -rf build
 	@ls dist/*.whl
@@ -132,6 +133,6 @@ locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv
 .PHONY: clean
 clean:  ## remove .venv and everything that was generated
 	rm -rf $(VENV) .venv-pyspark-* .venv-release build dist site src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
-		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts \
+		.pytest_cache .ruff_cache src/eddyline/plugin/eddyline.jar spark-warehouse metastore_db derby.log artifacts \
 		bench/results eddyline-demo.html
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 """Compiles the package's Java, as Spark's JVM does when a query first needs it.
 
 So a mistake is said with its line and column by ``make lint``, and not by somebody's first query.
+The plug-in's jar is built by Janino, too, as where there is no ``javac``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pyspark import SparkContext
 from eddyline.catalyst.pipeline import mistakes_in_java
 from eddyline.host.java import java_for_launch
 from eddyline.host.session import QUIET_LOGGING
+from eddyline.plugin.jar_file import built
 
 QUIETLY: Final = {
     "PYSPARK_SUBMIT_ARGS": "--driver-java-options "
@@ -32,7 +34,12 @@ def main() -> int:
         if mistake:
             print(f"src/eddyline/catalyst/{name}.java: {mistake}")
     wrong = sum(map(bool, mistakes.values()))
-    print(f"{len(mistakes)} classes in Java, {wrong} with mistakes")
+    try:
+        built(None)
+    except RuntimeError as error:  # src/eddyline/plugin/*.java, which no query compiles
+        print(error)
+        wrong += 1
+    print(f"{len(mistakes)} classes in Java and the plug-in's, {wrong} with mistakes")
     return int(wrong > 0)
 
 

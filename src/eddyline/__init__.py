@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
     from eddyline.planner.reporting import learned, report
+    from eddyline.plugin.jar_file import jar
     from eddyline.standing.standing_queries import StandingQueries
     from eddyline.watching.watch import watch
 
@@ -56,6 +57,7 @@ __all__ = [
     "explain",
     "forget",
     "forgetful",
+    "jar",
     "kept",
     "learned",
     "ledger",
@@ -88,6 +90,7 @@ _ON_FIRST_USE = {
     "enable": "eddyline.planner.enabling",
     "explain": "eddyline.planner.adapt",
     "forget": "eddyline.monitor.status",
+    "jar": "eddyline.plugin.jar_file",
     "learned": "eddyline.planner.reporting",
     "ledger": "eddyline.planner.declare.kept_folders",
     "live": "eddyline.monitor.live_page",
@@ -115,7 +118,7 @@ _LOOKUPS = {
 
 
 # What is asked where something is wrong and PySpark may be missing, and what needs none.
-_WITHOUT_SPARK = {"Policy", "show_versions"}
+_WITHOUT_SPARK = {"Policy", "jar", "show_versions"}
 
 
 # Modules of public names, which are imported when one of them is first asked for.

@@ -498,7 +498,9 @@ def test_plans_without_python_are_not_asked_about(
     tables: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr("eddyline.planner.enabling._adapted", lambda *given: asked.append(given))
+    monkeypatch.setattr(
+        "eddyline.planner.enabling.adapted_plan", lambda *given: asked.append(given)
+    )
     with eddyline.enable(tables):
         assert tables.table("items").filter("id > 3").count() == 56
         assert not asked

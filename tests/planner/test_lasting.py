@@ -111,8 +111,8 @@ PROGRAM = dedent(
     shown("without a callback server")
 
     spark.conf.set("spark.eddyline.rewriteTimeout", "300ms")
-    rule, stuck = enabling._adapted, threading.Event()
-    enabling._adapted = lambda *arguments: stuck.wait() and None
+    rule, stuck = enabling.adapted_plan, threading.Event()
+    enabling.adapted_plan = lambda *arguments: stuck.wait() and None
     for attempt in range(4):
         shown(f"stuck {attempt}")
     slow = eddyline.concurrent(lambda n: n, returns="long")
@@ -125,7 +125,7 @@ PROGRAM = dedent(
     said = eddyline.status()
     print(said.unanswered >= 3, said.why)
     stuck.set()
-    enabling._adapted = rule
+    enabling.adapted_plan = rule
     spark.conf.set("spark.eddyline.rewriteTimeout", "nonsense")
     print("after that", in_a_row(4))
 

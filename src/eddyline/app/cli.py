@@ -22,6 +22,7 @@ from eddyline.app.invocation import (
     DemoRulesInvocation,
     ExplainInvocation,
     Invocation,
+    JarInvocation,
     ReportInvocation,
     RulesAskInvocation,
     RulesRunInvocation,
@@ -35,6 +36,7 @@ _COMMANDS: Final[dict[type[Invocation], str]] = {
     DemoLookupsInvocation: "eddyline_demos.commands.demo_lookups",
     DemoRulesInvocation: "eddyline_demos.commands.demo_rules",
     ExplainInvocation: "eddyline.app.commands.explain",
+    JarInvocation: "eddyline.app.commands.jar",
     ReportInvocation: "eddyline.app.commands.report",
     RulesAskInvocation: "eddyline.app.commands.rules_ask",
     RulesRunInvocation: "eddyline.app.commands.rules_run",
@@ -84,7 +86,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     _require_surroundings(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
-    if not isinstance(invocation, ReportInvocation):  # which reads files, and needs no Spark
+    if not isinstance(invocation, JarInvocation | ReportInvocation):  # which need no Spark
         importlib.import_module("eddyline.host.versions").require_tested_version()
     command = importlib.import_module(_COMMANDS[type(invocation)])
     code: ExitCode = command.run(invocation)

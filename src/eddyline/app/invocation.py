@@ -89,6 +89,11 @@ class ReportInvocation:
 
 
 @dataclass(frozen=True, slots=True)
+class JarInvocation:
+    """``eddyline jar``: print where the plug-in's jar is."""
+
+
+@dataclass(frozen=True, slots=True)
 class DemoInvocation:
     """``eddyline demo``: race plain Spark.
 
@@ -144,6 +149,7 @@ Invocation = (
     | DemoInvocation
     | DemoLookupsInvocation
     | DemoRulesInvocation
+    | JarInvocation
     | ReportInvocation
     | RulesRunInvocation
     | RulesAskInvocation

@@ -19,6 +19,7 @@ from eddyline.app.invocation import (
     ExplainInvocation,
     FunctionSource,
     Invocation,
+    JarInvocation,
     Query,
     ReportInvocation,
     RulesAskInvocation,
@@ -101,6 +102,12 @@ examples:
 The application ran with spark.eventLog.enabled=true. No Spark is started.
 """
 
+_JAR_EXAMPLES = """\
+examples:
+  spark-submit --jars $(eddyline jar) \\
+      --conf spark.plugins=eddyline.spark.EddylinePlugin job.py
+"""
+
 _RULES_EXAMPLES = """\
 examples:
   run the queries of a file, until Ctrl-C:
@@ -161,7 +168,7 @@ def parse(arguments: Sequence[str] | None = None) -> Invocation:
     parser = _parser()
     namespace = parser.parse_args(arguments)
     if namespace.command is None:
-        parser.error("a command is needed: demo, sql, explain, report or rules")
+        parser.error("a command is needed: demo, sql, explain, report, rules or jar")
     if namespace.command == "demo":
         return _demo_invocation(namespace)
     if namespace.command == "sql":
@@ -170,6 +177,8 @@ def parse(arguments: Sequence[str] | None = None) -> Invocation:
         return ReportInvocation(
             namespace.event_log, namespace.action, namespace.html, namespace.json
         )
+    if namespace.command == "jar":
+        return JarInvocation()
     if namespace.command == "rules":
         return _rules_invocation(namespace)
     return _explain_invocation(namespace)
@@ -340,6 +349,7 @@ def _parser() -> _Parser:
     _add_sources(explain)
     _add_report(commands)
     _add_rules(commands)
+    _command(commands, "jar", "print where the jar of the driver's plug-in is", _JAR_EXAMPLES)
     return parser
 
 

@@ -18,9 +18,11 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.WriteFiles;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.util.Utils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 import scala.collection.immutable.Map;
 
 /**
@@ -38,8 +40,12 @@ public final class AdaptingRule extends Rule {
 
 
     /** How long Python may take to rewrite a plan, and by default. */
-    private static final String LIMIT = "spark.eddyline.rewriteTimeout";
-    private static final String USUAL = "30s";
+    public static final String LIMIT = "spark.eddyline.rewriteTimeout";
+    public static final String USUAL = "30s";
+
+    /** Settings of a session: whether its plans are rewritten, and which joins are claimed. */
+    private static final String ENABLED = "spark.eddyline.enabled";
+    private static final String JOINS = "spark.eddyline.joins";
 
     /** What was set last as a limit and is none, which is said once. */
     private static volatile String refused = null;
@@ -52,6 +58,12 @@ public final class AdaptingRule extends Rule {
     private boolean every;
     private String limited;
     private volatile boolean on = true;
+    private boolean chosenBySession;
+
+    /** Heed what sessions say about joins; what they say about other things is for Python to read. */
+    public void heedSessions() {
+        this.chosenBySession = true;
+    }
 
     /**
      * Say what the rule does.
@@ -94,7 +106,7 @@ public final class AdaptingRule extends Rule {
     }
 
     private LogicalPlan adapted(LogicalPlan plan) {
-        if (!every && !plan.containsPattern(TreePattern.PYTHON_UDF())
+        if (!plan.containsPattern(TreePattern.PYTHON_UDF()) && !asksAboutEvery()
             || plan.containsPattern(TreePattern.CTE())) {  // of which a part stands for another
             return plan;
         }
@@ -115,6 +127,9 @@ public final class AdaptingRule extends Rule {
         }
         // The session that runs the query: perhaps a copy, with other settings, as for a stream.
         SparkSession session = SparkSession.active();
+        if (session.sessionState().conf().getConfString(ENABLED, "true").trim().equalsIgnoreCase("false")) {
+            return plan;
+        }
         Map settings = known == null ? null : session.sessionState().conf().getAllConfs();
         LogicalPlan found = known(plan, settings);
         if (found == null) {
@@ -129,6 +144,11 @@ public final class AdaptingRule extends Rule {
         }
         found.setTagValue(SEEN, Boolean.TRUE);
         return found;
+    }
+
+    private boolean asksAboutEvery() {
+        return every
+            || chosenBySession && SQLConf.get().getConfString(JOINS, "auto").trim().equalsIgnoreCase("always");
     }
 
     /** What became of an equal plan; null where that is not known. */
@@ -161,9 +181,13 @@ public final class AdaptingRule extends Rule {
         return null;
     }
 
-    /** The limit in milliseconds; a number alone is in seconds. */
     private static long limit(SparkSession session) {
-        String limit = session.sessionState().conf().getConfString(LIMIT, USUAL).trim();
+        return milliseconds(session.sessionState().conf().getConfString(LIMIT, USUAL));
+    }
+
+    /** Return a limit as it is set, in milliseconds; a number alone is in seconds. */
+    public static long milliseconds(String set) {
+        String limit = set.trim();
         try {
             boolean unit = !limit.isEmpty() && Character.isLetter(limit.charAt(limit.length() - 1));
             long found = JavaUtils.timeStringAsMs(unit ? limit : limit + "s");
@@ -198,6 +222,7 @@ public final class AdaptingRule extends Rule {
 
         public Object call() {
             SparkContext context = session.sparkContext();
+            Option before = SparkSession.getActiveSession();  // of a thread that was asked something else
             BUSY.set(Boolean.TRUE);  // what is planned on the way stays as it is
             Thread.currentThread().setContextClassLoader(loader);
             context.setLocalProperties(properties);
@@ -205,7 +230,11 @@ public final class AdaptingRule extends Rule {
             try {
                 return rewrite.apply(plan, session.sessionUUID());
             } finally {
-                SparkSession.clearActiveSession();
+                if (before.isDefined()) {
+                    SparkSession.setActiveSession((SparkSession) before.get());
+                } else {
+                    SparkSession.clearActiveSession();
+                }
                 context.setLocalProperties(new Properties());
                 BUSY.remove();
             }

@@ -104,7 +104,7 @@ public final class PlanMaker {
 
     /** What a session's optimizer makes of a plan that is to have the columns of another, in their order. */
     public static LogicalPlan optimizedLike(SparkSession session, LogicalPlan like, LogicalPlan plan) {
-        LogicalPlan made = new Project(like.output(), plan);
+        LogicalPlan made = new Project((Seq) like.output(), plan);
         made.setAnalyzed();
         return (LogicalPlan) session.sessionState().optimizer().execute(made);
     }

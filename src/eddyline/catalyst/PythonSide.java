@@ -1,6 +1,11 @@
 package eddyline.catalyst;
 
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -34,8 +39,23 @@ public final class PythonSide {
     /** Milliseconds for threads to come back, where all have lost their connections or are about to begin. */
     private static final long UNSERVED = 2000;
 
+    /** Who sees to it that there is a Python to ask: a plug-in of the driver's, which has started it. */
+    public interface Keeper {
+        /** Whether there is one, or will be soon. */
+        boolean isThere();
+
+        /** Hear that nothing was answered for so long, in milliseconds, while somebody waited. */
+        void isSilent(long milliseconds);
+    }
+
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private final AtomicInteger serving = new AtomicInteger();
+    private final Set threads = Collections.synchronizedSet(new HashSet());  // those that serve
+    private volatile Keeper keeper;  // null where Python itself came
+    private volatile String lost = "";  // why the last Python is gone
+    private int losses;  // guarded by this
+    private int underWay;  // questions; likewise
+    private long silentSince;  // likewise, in nanoseconds
     private final AtomicLong answered = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
     private final AtomicLong passedOver = new AtomicLong();
@@ -71,13 +91,39 @@ public final class PythonSide {
      */
     public void serve() throws InterruptedException {
         serving.incrementAndGet();
+        threads.add(Thread.currentThread());
         try {
             while (true) {
                 ((FutureTask) waiting.take()).run();
             }
         } finally {
+            threads.remove(Thread.currentThread());
             serving.decrementAndGet();
         }
+    }
+
+    /** Have somebody keep a Python, who is asked for it from now on. */
+    public void isKeptBy(Keeper keeper) {
+        this.keeper = keeper;
+    }
+
+    /** Hear why Python is gone: nobody waits for it any more, and nothing holds that it has said. */
+    public void lose(String why) {
+        ArrayList left = new ArrayList();
+        synchronized (this) {
+            lost = why;
+            losses++;
+            inARow = 0;  // whatever comes next is another one
+            waiting.drainTo(left);
+        }
+        for (int n = 0; n < left.size(); n++) {
+            ((FutureTask) left.get(n)).cancel(false);
+        }
+        Object[] serving = threads.toArray();
+        for (int n = 0; n < serving.length; n++) {
+            ((Thread) serving[n]).interrupt();
+        }
+        rewritings.clear();
     }
 
     /** What became of the plans that Python was asked about. */
@@ -102,28 +148,90 @@ public final class PythonSide {
      */
     public Object ask(Callable question, long milliseconds) {
         tend();
-        if (isPaused()) {
+        FutureTask task = new FutureTask(question);
+        if (threads.contains(Thread.currentThread())) {  // which is being asked itself, and can ask on
+            return answered(task);
+        }
+        if (isPaused() || !begin(task)) {
             passedOver.incrementAndGet();
             return null;
         }
-        long limit = serving.get() > 0 ? milliseconds : Math.min(milliseconds, UNSERVED);
-        FutureTask task = new FutureTask(question);
-        waiting.add(task);
+        boolean expected = keeper != null || serving.get() > 0;
+        long limit = expected ? milliseconds : Math.min(milliseconds, UNSERVED);
         try {
             Object found = task.get(limit, TimeUnit.MILLISECONDS);
             succeeded();
             return found;
         } catch (TimeoutException late) {
-            waiting.remove(task);
-            task.cancel(false);
+            giveUp(task);
+            tellOfSilence();
             return failure("Python has not answered within " + limit + " ms");
+        } catch (CancellationException gone) {  // as for all others who have waited: one failure, and told as one
+            failed.incrementAndGet();
+            lastFailure = lost;
+            LOG.warn("A query is left to Spark, as {}", lost);
+            return null;
         } catch (InterruptedException interrupted) {  // the query is being cancelled
-            waiting.remove(task);
-            task.cancel(false);
+            giveUp(task);
             Thread.currentThread().interrupt();
             return null;
         } catch (ExecutionException raised) {
             return raisedOrFailed(raised.getCause());
+        } finally {
+            synchronized (this) {
+                underWay--;
+            }
+        }
+    }
+
+    private Object answered(FutureTask task) {
+        task.run();
+        try {
+            return task.get();
+        } catch (ExecutionException raised) {
+            return raisedOrFailed(raised.getCause());
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
+    }
+
+    /** Put a question into the queue; false where there is no Python, and none will come soon. */
+    private boolean begin(FutureTask task) {
+        int before;
+        synchronized (this) {
+            before = losses;
+        }
+        if (keeper != null && !keeper.isThere()) {
+            return false;
+        }
+        synchronized (this) {
+            if (underWay == 0 && inARow == 0) {
+                silentSince = System.nanoTime();
+            }
+            underWay++;
+            if (losses == before) {
+                waiting.add(task);
+            } else {  // it went meanwhile
+                task.cancel(false);
+            }
+        }
+        return true;
+    }
+
+    /** Give a question up. */
+    private void giveUp(FutureTask task) {
+        waiting.remove(task);
+        task.cancel(false);
+    }
+
+    private void tellOfSilence() {
+        long silent;
+        synchronized (this) {
+            silent = System.nanoTime() - silentSince;
+        }
+        if (keeper != null) {
+            keeper.isSilent(TimeUnit.NANOSECONDS.toMillis(silent));
         }
     }
 
@@ -157,8 +265,7 @@ public final class PythonSide {
         } catch (ExecutionException raised) {
             LOG.debug("Python has not answered", raised);
         }
-        waiting.remove(task);
-        task.cancel(false);
+        giveUp(task);
         return null;
     }
 
@@ -182,6 +289,7 @@ public final class PythonSide {
         answered.incrementAndGet();
         synchronized (this) {
             inARow = 0;
+            silentSince = System.nanoTime();
         }
     }
 

@@ -7,6 +7,7 @@ here either reads a handle or makes a new one.
 
 from eddyline.catalyst.actions import ActionState, action_state, is_running, seconds_of_reading
 from eddyline.catalyst.analyst import Analyst
+from eddyline.catalyst.attaching import Application
 from eddyline.catalyst.dataframes import (
     analyzed_plan,
     dataframe_like,
@@ -16,7 +17,9 @@ from eddyline.catalyst.dataframes import (
     is_classic,
     is_query,
     optimized_plan,
+    query_or_table,
     reads_the_clock,
+    rows_of_texts,
     scalar_subquery,
 )
 from eddyline.catalyst.dropped import LOST
@@ -234,6 +237,7 @@ __all__ = [
     "LOST",
     "ActionState",
     "Analyst",
+    "Application",
     "CatalystExpression",
     "CollectedRow",
     "EndedAction",
@@ -396,6 +400,7 @@ __all__ = [
     "python_call",
     "python_functions",
     "qualifier",
+    "query_or_table",
     "read_expression",
     "read_node",
     "read_outputs",
@@ -404,6 +409,7 @@ __all__ = [
     "refers_to",
     "result_attribute",
     "row_evaluation",
+    "rows_of_texts",
     "rows_wanted",
     "same_rows",
     "same_value",

@@ -25,9 +25,11 @@ from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
+from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
+from eddyline import __version__
 from eddyline.quirks.catalyst_arguments import java_as_known_here
 
 VARIABLE: Final = "EDDYLINE_CACHE_DIR"
@@ -37,6 +39,9 @@ _FORMAT: Final = "1"
 
 _VERSIONS: Final = 8
 """Of each source so many compiled versions are kept, the latest ones; one has 2 to 15 KB."""
+
+ON_CLASS_PATH: Final = ("AdaptingRule", "PythonSide", "KnownRewritings", "ThreadConnections")
+"""Sources whose classes the plug-in's own ones need: they stand in its jar as these do."""
 
 _OTHERS_MAY_WRITE: Final = 0o022
 
@@ -132,8 +137,21 @@ def kept_classes() -> ClassFiles | None:
 def loader_with(jvm: Any, source: str, parent: Any) -> Any:  # noqa: ANN401 - Py4J has no types
     """Return a loader of the classes of a source, for which ``parent`` loads what they need.
 
+    Where the plug-in's jar is on the class path they come from there, or are kept there as long as
+    the JVM lives.
+
     Raises ``Py4JError`` or ``TypeError`` where they are not kept and nothing can be compiled.
     """
+    jar = _jar_in(id(jvm))
+    if jar is None:
+        return _kept_or_compiled(jvm, source, parent)
+    if source in ON_CLASS_PATH:
+        return parent
+    there = jar.loader(source, parent, jvm.org.apache.spark.package.SPARK_VERSION())
+    return jar.keep(source, _kept_or_compiled(jvm, source, parent)) if there is None else there
+
+
+def _kept_or_compiled(jvm: Any, source: str, parent: Any) -> Any:  # noqa: ANN401 - Py4J has no types
     kept = kept_classes()
     version = None if kept is None else _version(id(jvm))
     if kept is None or version is None:
@@ -148,6 +166,18 @@ def loader_with(jvm: Any, source: str, parent: Any) -> Any:  # noqa: ANN401 - Py
     with contextlib.suppress(Py4JError, TypeError):  # a Janino that does not tell
         kept.write(source, version, _classes_of(compiler))
     return compiler.getClassLoader()
+
+
+@functools.cache
+def _jar_in(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return what the plug-in's jar has of compiled classes; None where there is no such jar."""
+    jvm = cast("Any", SparkContext._jvm)
+    try:
+        jar = jvm.eddyline.spark.CompiledClasses
+        known = isinstance(jar, JavaClass) and str(jar.version()) == __version__
+    except (Py4JError, TypeError):
+        return None
+    return jar if known else None
 
 
 def mistakes_in(jvm: Any, sources: Iterable[str]) -> dict[str, str]:  # noqa: ANN401 - as above

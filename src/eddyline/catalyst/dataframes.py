@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final, TypeGuard, cast
 
@@ -242,3 +243,29 @@ def scalar_subquery(spark: SparkSession, plan: Plan) -> CatalystExpression:
     value = dataframe_over(spark, plan).scalar()
     asked = analyzed_plan(spark.range(1).select(value.alias("value")))
     return aliased(project_item(asked, 0))
+
+
+def query_or_table(spark: SparkSession, text: str) -> ClassicDataFrame:
+    """Return the rows of a view or table, or of a query; ``ValueError`` for a command.
+
+    Nothing runs. Raises PySpark's ``ParseException`` for what is no SQL, and its
+    ``AnalysisException`` for what is not there.
+    """
+    if re.fullmatch(r"[\w.`]+", text.strip()):
+        found = spark.table(text.strip())
+    elif is_query(spark, text):
+        found = spark.sql(text)
+    else:
+        raise ValueError(f"it does something and asks for no rows: {text}")
+    if not is_classic(found):
+        raise TypeError(text)
+    return found
+
+
+def rows_of_texts(spark: SparkSession, row: Mapping[str, str]) -> ClassicDataFrame:
+    """Return one row of texts, by the names of their columns."""
+    markers = ", ".join(f":{name} AS {name}" for name in row)
+    found = spark.sql(f"SELECT {markers}", dict(row))
+    if not is_classic(found):
+        raise TypeError(markers)
+    return found

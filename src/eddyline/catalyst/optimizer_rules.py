@@ -13,11 +13,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from eddyline.catalyst.dropped import LOST, loses_filters, whole_plan
-from eddyline.catalyst.gateway import (
-    fetched,
-    java_session,
-    static,
-)
+from eddyline.catalyst.foreign_functions import ForeignFunctionError
+from eddyline.catalyst.gateway import fetched, java_session, static
 from eddyline.catalyst.handles import Plan
 from eddyline.catalyst.pipeline import Later, maker, new_alone, of_its_own, put_off
 from eddyline.catalyst.python_side import python_side
@@ -94,6 +91,11 @@ class OptimizerRule:
         set_rule(java_session(spark), None)
 
 
+def answering(rewrite: Rewrite) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return what Java may ask about the plans of any session, without a rule made here."""
+    return _Asked(rewrite, optimizes=True)
+
+
 def identity_of(spark: SparkSession) -> str:
     """Return what tells a session from others, whichever Python object stands for it."""
     return str(java_session(spark).sessionUUID())
@@ -113,6 +115,9 @@ class _Asked:
             try:
                 # Kept until the next, as Py4J lets go of what nobody holds before Java has it.
                 self._of_thread.latest = self._rewritten(self._session(session), java)
+            except ForeignFunctionError as error:
+                self._tell(f"A query is left to Spark: {error}")
+                return java
             except Exception as error:
                 if isinstance(error, EddylineError):  # which says what the user is to do
                     raise raised_in_rule(error) from error

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyspark import SparkContext
 from pyspark.sql.udf import UserDefinedFunction
 
+from eddyline.catalyst.foreign_functions import accumulator_for, require_usable
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
@@ -180,6 +181,7 @@ def python_call(  # the fields of Spark's node
     were sent to executors since the functions were made: Eddyline itself may be among these.
     """
     first = like[0].java
+    require_usable((function.command for function in like), first.pythonVer)
     kinds: dict[str, PickledFunction] = {}  # most have all the same: one of a kind is asked
     for function in like:
         kinds.setdefault(function.surroundings, function)
@@ -191,7 +193,7 @@ def python_call(  # the fields of Spark's node
         first.pythonExec(),
         first.pythonVer(),
         _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
-        first.accumulator(),
+        accumulator_for(first),
     )
     if isinstance(arguments, Plan):
         like_java = arguments.java

@@ -87,10 +87,18 @@ def forget_rewritings() -> None:
 
 
 _beginning: Final = threading.Lock()
+_given: Final[list[Any]] = []  # the side of the JVM that has started this process
+
+
+def serve_at(side: Any) -> None:  # noqa: ANN401 - Py4J has no types
+    """Have threads serve there, from the next call of :func:`python_side` on."""
+    _given[:] = [side]
 
 
 @functools.cache
 def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread], int]:
+    if _given:
+        return _given[0], [], os.getpid()
     side = new_alone("PythonSide")
     side.tend(cast("Any", SparkContext._gateway).java_gateway_server)
     return side, [], os.getpid()

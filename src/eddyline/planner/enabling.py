@@ -165,7 +165,7 @@ def enable(
         files_in(kept.folder)  # raises now what no query should
     run = registry_of(active.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(
-        lambda session, plan: _adapted(session, plan, chosen, budget, run),
+        lambda session, plan: adapted_plan(session, plan, chosen, budget, run),
         every=chosen.joins is Joins.ALWAYS,
     )
     operating_of(active.sparkContext).begin()
@@ -191,7 +191,7 @@ def disable(spark: SparkSession | None = None) -> Disabled:
     return Disabled(active, rules)
 
 
-def _adapted(
+def adapted_plan(
     spark: SparkSession, plan: catalyst.Plan, chosen: Chosen, memory: int, run: int
 ) -> catalyst.RewrittenPlan:
     """Return what becomes of an optimized plan: one with eddies in it, or the same for Spark."""

@@ -1,0 +1,361 @@
+package eddyline.spark;
+
+import eddyline.catalyst.AdaptingRule;
+import eddyline.catalyst.PythonSide;
+import java.io.File;
+import java.io.IOException;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.python.Py4JServer;
+import org.apache.spark.api.python.PythonUtils;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.collection.immutable.Seq;
+
+/**
+ * The Python process that rewrites the plans of an application: begun when it is needed, begun again when it has died,
+ * after longer and longer pauses, and ended with the application.
+ *
+ * Its standard input is a pipe from here: it ends when that does, however this JVM ends. It calls this JVM, over a
+ * gateway that listens on loopback and asks for a secret, and answers in threads of its own (`PythonSide`).
+ *
+ * Written in the Java that Janino compiles, too: no lambdas, and generics are only decoration.
+ */
+public final class PythonProcess implements PythonSide.Keeper {
+    private static final Logger LOG = LoggerFactory.getLogger("eddyline");
+
+    private static final String SETTINGS = "spark.eddyline.";
+
+    /** What no Python is told: those would have it take a thin client's way, or hold secrets. */
+    private static final String[] NOT_FOR_IT = {
+        "SPARK_CONNECT_", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "PYSPARK_DRIVER_"};
+
+    /** What it needs of the environment: names, and how names begin. */
+    private static final String[] NEEDED = {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT",
+        "VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "JAVA_HOME"};
+    private static final String[] NEEDED_BEGINNINGS = {
+        "LC_", "XDG_", "CONDA_", "PYTHON", "PYSPARK_", "SPARK_", "HADOOP_", "EDDYLINE_", "NUMBA_", "OMP_", "OPENBLAS_",
+        "MKL_"};
+
+    /** Between the deaths of a process and its next begin, in nanoseconds; one that has lived so long begins anew. */
+    private static final long FIRST_PAUSE = TimeUnit.SECONDS.toNanos(1);
+    private static final long LONGEST_PAUSE = TimeUnit.MINUTES.toNanos(5);
+    private static final long LONG_LIFE = TimeUnit.MINUTES.toNanos(1);
+
+    /** Milliseconds that a process may take to be ready. */
+    private static final long STARTING = 60000;
+
+    private static PythonProcess current;
+
+    private final SparkContext context;
+    private final PythonSide side = new PythonSide();
+    private final AdaptingRule rule = new AdaptingRule();
+    private final Map told = new ConcurrentHashMap();
+    private volatile BiFunction rewrite;
+    private volatile BiFunction tables;
+    private Run run;  // guarded by this, as what follows
+    private String refused;  // why none begins any more; null where one may
+    private long pausedUntil;
+    private long pause;
+
+    /** One process, from its begin to its end. */
+    private static final class Run {
+        final Py4JServer server;
+        final Process process;
+        final long begun = System.nanoTime();
+        volatile boolean ready;
+
+        Run(Py4JServer server, Process process) {
+            this.server = server;
+            this.process = process;
+        }
+    }
+
+    private PythonProcess(SparkContext context) {
+        this.context = context;
+        side.isKeptBy(this);
+        rule.be(side, new Rewriter(this), false, null);
+        rule.heedSessions();
+    }
+
+    /** Whether this is a Spark that the classes here are made for; says so where it is not. */
+    static boolean canServe(SparkContext context) {
+        if (context.version().startsWith("3.")) {
+            LOG.warn("Eddyline's plug-in needs Spark 4.0 or newer; queries run as Spark {} plans them", context.version());
+            return false;
+        }
+        return true;
+    }
+
+    /** That of an application. */
+    static synchronized PythonProcess of(final SparkContext context) {
+        if (current == null || current.context != context) {
+            if (current != null) {
+                current.stop();
+            }
+            current = new PythonProcess(context);
+            context.addSparkListener(new SparkListener() {
+                public void onApplicationEnd(SparkListenerApplicationEnd end) {
+                    PythonProcess.end(context);
+                }
+            });
+        }
+        return current;
+    }
+
+    /** End that of an application, which ends. */
+    static synchronized void end(SparkContext context) {
+        if (current != null && current.context == context) {
+            current.stop();
+            current = null;
+        }
+    }
+
+    AdaptingRule rule() {
+        return rule;
+    }
+
+    // What the process itself calls.
+
+    /** The application that it serves, for a context of its own kind. */
+    public static JavaSparkContext application() {
+        return JavaSparkContext.fromSparkContext(mine().context);
+    }
+
+    /** Where its threads are to serve. */
+    public static PythonSide side() {
+        return mine().side;
+    }
+
+    /** Hear that it is ready: what it answers plans with, and names of table functions with their arguments. */
+    public static void ready(BiFunction rewrite, BiFunction tables) {
+        PythonProcess mine = mine();
+        mine.rewrite = rewrite;
+        mine.tables = tables;
+        synchronized (mine) {
+            if (mine.run != null) {
+                mine.run.ready = true;
+            }
+        }
+    }
+
+    /** Hear that it cannot serve this application, nor can another one like it. */
+    public static void refuse(String why) {
+        PythonProcess mine = mine();
+        synchronized (mine) {
+            mine.refused = why;
+        }
+        mine.tell(why);
+    }
+
+    private static synchronized PythonProcess mine() {
+        return current;
+    }
+
+    // Its life.
+
+    /** Whether it runs, or was begun now. */
+    public synchronized boolean isThere() {
+        if (run != null) {
+            return true;
+        }
+        if (refused != null || context.isStopped() || pause > 0 && System.nanoTime() - pausedUntil < 0) {
+            return false;
+        }
+        Py4JServer server = new Py4JServer(context.conf());
+        server.start();
+        try {
+            final Run made = new Run(server, processFor(server).start());
+            run = made;
+            made.process.onExit().thenRun(new Runnable() {
+                public void run() {
+                    PythonProcess.this.hasEnded(made);
+                }
+            });
+            return true;
+        } catch (IOException error) {
+            server.shutdown();
+            refused = "Queries run as Spark plans them: Eddyline's Python does not start (" + error.getMessage()
+                + "). Name another one by spark.eddyline.python";
+            tell(refused);
+            return false;
+        }
+    }
+
+    /** End it where it has been silent for longer than any query of the application waits by default. */
+    public void isSilent(long milliseconds) {
+        Run now;
+        synchronized (this) {
+            now = run;
+        }
+        if (now == null) {
+            return;
+        }
+        long limit = now.ready ? AdaptingRule.milliseconds(context.conf().get(AdaptingRule.LIMIT, AdaptingRule.USUAL))
+            : STARTING;
+        if (milliseconds >= limit) {
+            LOG.warn("Eddyline's Python process has not answered for {} ms, and is ended", milliseconds);
+            now.process.destroyForcibly();
+        }
+    }
+
+    private void hasEnded(Run gone) {
+        String why = "Eddyline's Python process has ended, with " + gone.process.exitValue();
+        synchronized (this) {
+            if (run != gone) {  // as it was to
+                return;
+            }
+            run = null;
+            boolean good = gone.ready && System.nanoTime() - gone.begun > LONG_LIFE;
+            pause = good || pause == 0 ? FIRST_PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
+            pausedUntil = System.nanoTime() + pause;
+            if (refused == null && !gone.ready) {
+                why += " before it was ready. Is eddyline of this version installed for " + python()
+                    + "? spark.eddyline.python names another one";
+            }
+        }
+        gone.server.shutdown();
+        side.lose(why);
+        if (refused == null) {
+            tell(why);
+        }
+    }
+
+    private void stop() {
+        Run last;
+        synchronized (this) {
+            last = run;
+            run = null;
+            refused = "the application has ended";
+        }
+        if (last != null) {
+            last.process.destroy();
+            last.server.shutdown();
+        }
+        side.lose("the application has ended");
+    }
+
+    private void tell(String what) {
+        if (told.putIfAbsent(what, what) == null) {
+            LOG.warn(what);
+        }
+    }
+
+    private String python() {
+        String chosen = context.conf().get(SETTINGS + "python", context.conf().get("spark.pyspark.python", ""));
+        if (!chosen.isEmpty()) {
+            return chosen;
+        }
+        String ofWorkers = System.getenv("PYSPARK_PYTHON");
+        return ofWorkers == null || ofWorkers.isEmpty() ? "python3" : ofWorkers;
+    }
+
+    private ProcessBuilder processFor(Py4JServer server) {
+        String[] command = {python(), "-m", "eddyline.plugin"};
+        ProcessBuilder builder = new ProcessBuilder(command);
+        Map environment = builder.environment();
+        Object[] names = ((Set) environment.keySet()).toArray();
+        String others = "," + context.conf().get(SETTINGS + "environment", "").replace(" ", "") + ",";
+        for (int n = 0; n < names.length; n++) {
+            String name = (String) names[n];
+            boolean asked = others.indexOf("," + name + ",") >= 0;
+            if (!asked && (!isNeeded(name) || beginsWith(name, NOT_FOR_IT))) {
+                environment.remove(name);
+            }
+        }
+        environment.put("PYSPARK_GATEWAY_PORT", Integer.toString(server.getListeningPort()));
+        environment.put("PYSPARK_GATEWAY_SECRET", server.secret());
+        environment.put("PYSPARK_PIN_THREAD", "true");
+        environment.put("PYSPARK_PYTHON", python());
+        // Where this Python has no PySpark of its own.
+        environment.put("EDDYLINE_SPARKS_PYTHON", PythonUtils.sparkPythonPath());
+        builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
+        builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+        return builder;
+    }
+
+    private static boolean isNeeded(String name) {
+        for (int n = 0; n < NEEDED.length; n++) {
+            if (NEEDED[n].equals(name)) {
+                return true;
+            }
+        }
+        return beginsWith(name, NEEDED_BEGINNINGS);
+    }
+
+    private static boolean beginsWith(String name, String[] beginnings) {
+        for (int n = 0; n < beginnings.length; n++) {
+            if (name.startsWith(beginnings[n])) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // What it is asked.
+
+    /** What is asked for a plan, whichever process there is by then. */
+    private static final class Rewriter implements BiFunction {
+        private final PythonProcess process;
+
+        Rewriter(PythonProcess process) {
+            this.process = process;
+        }
+
+        public Object apply(Object plan, Object session) {
+            return process.rewrite.apply(plan, session);
+        }
+    }
+
+    /** The rows of a table function of ours, as a plan. */
+    static LogicalPlan table(String name, Seq arguments) {
+        SparkSession session = SparkSession.active();
+        Object argument = arguments.isEmpty() ? null : ((Expression) arguments.apply(0)).eval(null);
+        Object found = of(session.sparkContext()).asked(name, argument == null ? null : argument.toString(), session);
+        if (found == null) {
+            throw new IllegalStateException("Eddyline's Python does not answer; the driver's log says why");
+        }
+        if (found instanceof String) {  // what is the matter
+            throw new IllegalArgumentException((String) found);
+        }
+        return (LogicalPlan) found;
+    }
+
+    /** Give a new session the Python functions that the application names. */
+    void giveFunctions(SparkSession session) {
+        if (!context.conf().get(SETTINGS + "functions", "").isEmpty()) {
+            Object failed = asked("functions", null, session);
+            if (failed instanceof String && !((String) failed).isEmpty()) {
+                tell("The functions of spark.eddyline.functions are not there: " + failed);
+            }
+        }
+    }
+
+    private Object asked(final String what, final String argument, final SparkSession session) {
+        final ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        String limit = session.sessionState().conf().getConfString(AdaptingRule.LIMIT, AdaptingRule.USUAL);
+        return side.ask(new Callable() {
+            public Object call() {
+                Thread.currentThread().setContextClassLoader(loader);
+                SparkSession.setActiveSession(session);
+                try {
+                    return tables.apply(what, argument);
+                } finally {
+                    SparkSession.clearActiveSession();
+                }
+            }
+        }, AdaptingRule.milliseconds(limit));
+    }
+}

@@ -1,0 +1,88 @@
+"""What any client can ask in SQL: table functions that tell what became of queries.
+
+``SELECT * FROM eddyline_report('view')``, ``eddyline_explain('view or query')``,
+``eddyline_status()``. Each gives one row: a text for people, and the same as JSON for programs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from eddyline import catalyst
+from eddyline.monitor.status import status
+from eddyline.planner.adapt import explain
+from eddyline.planner.reporting import report
+from eddyline.quirks.classic_frames import ClassicDataFrame
+
+FUNCTIONS: Final = "spark.eddyline.functions"
+"""Setting: a file of Python whose functions every session of the application has."""
+
+REGISTER: Final = "functions"
+"""What is asked for when a session begins; nobody can ask for it in SQL."""
+
+
+class SqlTables:
+    """The table functions of an application, and the functions that it gives its sessions."""
+
+    def __init__(self, context: SparkContext) -> None:
+        """Read no file yet: that needs a session."""
+        self._path: Final = context.getConf().get(FUNCTIONS)
+        self._functions: Mapping[str, Any] | None = None
+        self._reading: Final = threading.Lock()
+        self._tables: Final[Mapping[str, Callable[[SparkSession, str | None], tuple[str, str]]]] = {
+            "explain": _explained,
+            "report": _reported,
+            "status": _status,
+        }
+
+    def rows(self, spark: SparkSession, name: str, argument: str | None) -> ClassicDataFrame | None:
+        """Return what a table function gives a session; None after giving it functions."""
+        if name == REGISTER:
+            for function, made in self._given().items():
+                spark.udf.register(function, made)
+            return None
+        text, data = self._tables[name](spark, argument)
+        return catalyst.rows_of_texts(spark, {name: text, "json": data})
+
+    def _given(self) -> Mapping[str, Any]:
+        with self._reading:
+            if self._functions is None:
+                found = runpy.run_path(self._path or os.devnull)
+                self._functions = {
+                    name: made
+                    for name, made in found.items()
+                    if hasattr(made, "evalType") and not name.startswith("_")
+                }
+            return self._functions
+
+
+def _explained(spark: SparkSession, query: str | None) -> tuple[str, str]:
+    explanation = explain(catalyst.query_or_table(spark, _required("explain", query)))
+    left = [{"predicate": left.text, "why": str(left.why)} for left in explanation.left]
+    return str(explanation), json.dumps({"left": left}, default=str)
+
+
+def _reported(spark: SparkSession, query: str | None) -> tuple[str, str]:
+    found = report(catalyst.query_or_table(spark, _required("report", query)))
+    return str(found), json.dumps(found.to_dict(), default=str)
+
+
+def _status(_: SparkSession, __: str | None) -> tuple[str, str]:
+    found = status()
+    process = {"pid": os.getpid(), "threads": threading.active_count()}
+    return str(found), json.dumps(asdict(found) | process)
+
+
+def _required(name: str, argument: str | None) -> str:
+    if argument is None:
+        raise ValueError(f"eddyline_{name} needs a view or a query: eddyline_{name}('my_view')")
+    return argument

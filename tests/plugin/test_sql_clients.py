@@ -1,0 +1,155 @@
+"""Clients in SQL are adapted: the shell of Spark, JDBC, and Spark Connect."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from eddyline.host.java import java_for_launch
+from tests.plugin.applications import PLUGIN, SPARK_HOME, command, environment, ran
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
+
+FUNCTIONS: Final = {"spark.eddyline.functions": str(Path(__file__).with_name("functions.py"))}
+
+QUERY: Final = "SELECT id FROM range(500) WHERE even(id) AND tenth(id)"
+
+ASKED: Final = (
+    f"SELECT count(*) AS n FROM ({QUERY})",  # noqa: S608 - it is the constant above
+    f"EXPLAIN {QUERY}",
+    "SET spark.eddyline.enabled=false",
+    f"EXPLAIN {QUERY}",
+)
+"""What all of them ask."""
+
+
+def test_the_shell_of_spark(tmp_path: Path) -> None:
+    run = ran(tmp_path, "spark-sql", "-e", ";".join(ASKED), settings=PLUGIN | FUNCTIONS)
+    lines = run.stdout.splitlines()
+    assert lines[0] == "50", run.stderr
+    switched = next(n for n, line in enumerate(lines) if line.startswith("spark.eddyline.enabled"))
+    assert "eddy[" in "".join(lines[:switched])
+    assert "eddy[" not in "".join(lines[switched:])
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def server(folder: Path, kind: str, *arguments: str, **settings: str) -> Iterator[None]:
+    """A server of Spark's with the plug-in, until the end of the block."""
+    given = PLUGIN | FUNCTIONS | settings
+    start = command("spark-submit", "--class", kind, "spark-internal", *arguments, settings=given)
+    with java_for_launch(), (folder / "log").open("w") as log:
+        running = subprocess.Popen(
+            start, stdout=log, stderr=log, cwd=folder, env=environment(), stdin=subprocess.DEVNULL
+        )
+        try:
+            yield
+        finally:
+            running.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.wait(30)
+            running.kill()
+            running.wait()
+
+
+def wait_for(port: int) -> None:
+    until = time.monotonic() + 90
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def test_jdbc(tmp_path: Path) -> None:
+    port = free_port()
+    kind = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    where = ("--hiveconf", f"hive.server2.thrift.port={port}")
+    where += ("--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1")
+    with server(tmp_path, kind, *where):
+        wait_for(port)
+        statements = [word for statement in ASKED for word in ("-e", f"{statement};")]
+        with java_for_launch():
+            run = subprocess.run(
+                [
+                    str(SPARK_HOME / "bin" / "beeline"),
+                    "-u",
+                    f"jdbc:hive2://127.0.0.1:{port}",
+                    "--silent=true",
+                    "--outputformat=csv2",
+                    "--showHeader=false",
+                    *statements,
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=200,
+                cwd=tmp_path,
+                env=environment(),
+            )
+    assert run.stdout.splitlines()[0].strip() == "50", (run.stderr, (tmp_path / "log").read_text())
+    plain, adapted = run.stdout.rpartition("spark.eddyline.enabled")[::-2]
+    assert "eddy[" in adapted
+    assert "eddy[" not in plain
+
+
+CLIENT: Final = """
+import json, sys
+from pyspark.sql import SparkSession, functions as F
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+even = F.udf(lambda n: n % 2 == 0, "boolean")
+third = F.udf(lambda n: n % 3 == 0, "boolean")
+frame = spark.range(300).filter(even("id") & third("id"))
+frame.createOrReplaceTempView("some")
+found = [frame.count(), len(frame.collect()), spark.sql(sys.argv[2]).count()]
+plan = spark.sql("EXPLAIN SELECT * FROM some").collect()[0][0]
+report = spark.sql("SELECT report FROM eddyline_report('some')").collect()[0][0]
+spark.conf.set("spark.eddyline.enabled", "false")
+off = spark.sql("EXPLAIN SELECT * FROM some").collect()[0][0]
+print(json.dumps({"found": found, "eddy": ["eddy[" in plan, "eddy[" in off], "report": report}))
+"""
+
+
+def test_spark_connect(tmp_path: Path) -> None:
+    pytest.importorskip("grpc", reason="the client of Spark Connect needs it")
+    port = free_port()
+    kind = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+    }
+    with server(tmp_path, kind, **settings):
+        wait_for(port)
+        run = subprocess.run(
+            [sys.executable, "-c", CLIENT, f"sc://127.0.0.1:{port}", QUERY],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+            cwd=tmp_path,
+            env=environment(),
+        )
+    assert run.returncode == 0, (run.stderr, (tmp_path / "log").read_text())
+    said = json.loads(run.stdout.splitlines()[-1])
+    assert said["found"] == [50, 50, 50]
+    assert said["eddy"] == [True, False]
+    assert "300 rows in" in said["report"]
