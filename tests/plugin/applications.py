@@ -73,3 +73,8 @@ def ran(
             cwd=folder,
             env=environment(**more),
         )
+
+
+def is_json(line: str) -> bool:
+    """Whether a line is one that a job says: Spark puts warnings of its Python among them."""
+    return line.startswith("{")

@@ -15,13 +15,13 @@ from typing import Any, Final
 import pytest
 
 from eddyline.host.java import java_for_launch
-from tests.plugin.applications import PLUGIN, command, environment, ran
+from tests.plugin.applications import PLUGIN, command, environment, is_json, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
 
 HERE: Final = Path(__file__).parent
 
-LIMIT: Final = 3.0
+LIMIT: Final = 10.0
 
 SETTINGS: Final = PLUGIN | {"spark.eddyline.rewriteTimeout": f"{LIMIT:.0f}s"}
 
@@ -44,15 +44,17 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Said]:
         )
         assert job.stdout is not None
         found = {}
-        for line in job.stdout:
+        for line in filter(is_json, job.stdout):
             made = json.loads(line)
             found[made.pop("name")] = made
             if "pids" in found:
                 break
-        assert "pids" in found, (folder / "log").read_text()
-        yield found | {"": {"stderr": (folder / "log").read_text()}}
-        job.kill()
-        job.communicate()
+        try:
+            assert "pids" in found, (folder / "log").read_text()
+            yield found | {"": {"stderr": (folder / "log").read_text()}}
+        finally:
+            job.kill()
+            job.communicate()
 
 
 def test_a_query_while_the_process_is_killed_runs_all_the_same(said: Said) -> None:

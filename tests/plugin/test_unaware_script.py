@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.plugin.applications import ran
+from tests.plugin.applications import is_json, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
 
@@ -24,7 +24,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Said:
     """What the script has said, by name, and under "" what was said on standard error."""
     run = ran(tmp_path_factory.mktemp("unaware"), "spark-submit", str(SCRIPT))
     assert run.returncode == 0, run.stderr
-    lines = map(json.loads, run.stdout.splitlines())
+    lines = map(json.loads, filter(is_json, run.stdout.splitlines()))
     return {line.pop("name"): line for line in lines} | {"": {"stderr": run.stderr}}
 
 
