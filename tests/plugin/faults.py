@@ -36,7 +36,7 @@ def process() -> int:
     while True:
         try:
             status = spark.sql("SELECT json FROM eddyline_status()").collect()[0][0]
-            return json.loads(status)["pid"]
+            return int(json.loads(status)["pid"])
         except Exception:
             if time.monotonic() > until:
                 raise

@@ -83,8 +83,8 @@ def wait_for(port: int) -> None:
 def test_jdbc(tmp_path: Path) -> None:
     port = free_port()
     kind = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-    where = ("--hiveconf", f"hive.server2.thrift.port={port}")
-    where += ("--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1")
+    listening = (f"port={port}", "bind.host=127.0.0.1")
+    where = [word for each in listening for word in ("--hiveconf", f"hive.server2.thrift.{each}")]
     with server(tmp_path, kind, *where):
         wait_for(port)
         statements = [word for statement in ASKED for word in ("-e", f"{statement};")]

@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
 spark = SparkSession.builder.getOrCreate()
+jvm: Any = spark._jvm
 
 
 @udf("boolean")
@@ -108,12 +110,12 @@ spark.sql("RESET spark.eddyline.policy")
 
 
 # Many sessions, each with threads of its own.
-def process() -> dict[str, object]:
-    return json.loads(spark.sql("SELECT json FROM eddyline_status()").collect()[0][0])
+def process() -> dict[str, Any]:
+    return dict(json.loads(spark.sql("SELECT json FROM eddyline_status()").collect()[0][0]))
 
 
 def threads() -> int:
-    return spark._jvm.java.lang.Thread.getAllStackTraces().keySet().size()
+    return int(jvm.java.lang.Thread.getAllStackTraces().keySet().size())
 
 
 wrong: list[int] = []
@@ -143,6 +145,6 @@ def of_many() -> int:
 
 more = [of_many() for _ in range(3)]
 say(name="threads", wrong=wrong, more=more, process=process())
-default = spark._jvm.org.apache.spark.sql.SparkSession.getDefaultSession().get()
+default = jvm.org.apache.spark.sql.SparkSession.getDefaultSession().get()
 say(name="default", own=default.sessionUUID() == spark._jsparkSession.sessionUUID())
 spark.stop()

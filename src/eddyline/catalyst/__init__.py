@@ -8,6 +8,7 @@ here either reads a handle or makes a new one.
 from eddyline.catalyst.actions import ActionState, action_state, is_running, seconds_of_reading
 from eddyline.catalyst.analyst import Analyst
 from eddyline.catalyst.attaching import Application
+from eddyline.catalyst.compiled_java import ON_CLASS_PATH
 from eddyline.catalyst.dataframes import (
     analyzed_plan,
     dataframe_like,
@@ -235,6 +236,7 @@ __all__ = [
     "GONE",
     "LARGEST_ESTIMATE",
     "LOST",
+    "ON_CLASS_PATH",
     "ActionState",
     "Analyst",
     "Application",

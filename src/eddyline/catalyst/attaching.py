@@ -53,7 +53,8 @@ class Application:
     def __init__(self) -> None:
         """Find it. KeyError where no JVM has started this process, ``GONE`` where it has ended."""
         os.environ["PYSPARK_PIN_THREAD"] = "true"
-        self._gateway = launch_gateway()  # which is there, by the environment
+        gateway: Any = launch_gateway  # untyped; by the environment it is there
+        self._gateway = gateway()
         self._java = self._gateway.jvm.eddyline.spark.PythonProcess
         if not isinstance(self._java, JavaClass):
             raise Py4JError(f"the JVM has no {PROCESS}")

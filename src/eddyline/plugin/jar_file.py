@@ -162,7 +162,7 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _archive(classes: Mapping[str, bytes], digest: str) -> bytes:
-    from eddyline.catalyst.compiled_java import ON_CLASS_PATH  # noqa: PLC0415 - needs PySpark
+    from eddyline.catalyst import ON_CLASS_PATH  # noqa: PLC0415 - needs PySpark
 
     about = {"digest": digest, "spark": _spark_version(), "version": __version__}
     files = {}
