@@ -96,7 +96,7 @@ def test_the_demo_of_lookups_has_defaults_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "a command is needed: demo, sql, explain, report or rules"),
+        ([], "a command is needed: demo, sql, explain, report, rules or jar"),
         (["bench"], "invalid choice: 'bench'"),
         (["sql"], "the following arguments are required: QUERY"),
         (["sql", " "], "the query is empty"),

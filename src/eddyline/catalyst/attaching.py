@@ -68,8 +68,11 @@ class Application:
         """Say in the application's log, once, why it is not served; no other process is started."""
         self._java.refuse(why)
 
-    def attach(self) -> SparkContext:
-        """Return its context, which is this process's from now on."""
+    def attach(self, probe: foreign_functions.Probe) -> SparkContext:
+        """Return its context, which is this process's from now on.
+
+        The ``probe`` is asked, once for each plan at most, about the Python of the workers.
+        """
         java = self._java.application()
         SparkContext._next_accum_id = _FIRST_ACCUMULATOR
         # A copy of its settings: PySpark adds some of its own.
@@ -77,7 +80,7 @@ class Application:
             gateway=self._gateway, jsc=java, conf=SparkConf(_jconf=java.getConf())
         )
         SparkSession._instantiatedSession = SparkSession._activeSession = _Nobody(context)
-        foreign_functions.belong_to_others(context)
+        foreign_functions.belong_to_others(context, probe)
         os.environ.pop("PYSPARK_GATEWAY_SECRET")  # no process of this one's needs it
         python_side.serve_at(self._java.side())
         begin()

@@ -142,7 +142,7 @@ def loader_with(jvm: Any, source: str, parent: Any) -> Any:  # noqa: ANN401 - Py
 
     Raises ``Py4JError`` or ``TypeError`` where they are not kept and nothing can be compiled.
     """
-    jar = _jar_in(id(jvm))
+    jar = jar_in(id(jvm))
     if jar is None:
         return _kept_or_compiled(jvm, source, parent)
     if source in ON_CLASS_PATH:
@@ -169,7 +169,7 @@ def _kept_or_compiled(jvm: Any, source: str, parent: Any) -> Any:  # noqa: ANN40
 
 
 @functools.cache
-def _jar_in(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
+def jar_in(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
     """Return what the plug-in's jar has of compiled classes; None where there is no such jar."""
     jvm = cast("Any", SparkContext._jvm)
     try:

@@ -181,7 +181,7 @@ def python_call(  # the fields of Spark's node
     were sent to executors since the functions were made: Eddyline itself may be among these.
     """
     first = like[0].java
-    require_usable((function.command for function in like), first.pythonVer)
+    require_usable((function.command for function in like), first)
     kinds: dict[str, PickledFunction] = {}  # most have all the same: one of a kind is asked
     for function in like:
         kinds.setdefault(function.surroundings, function)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pyspark import SparkContext
 
+from eddyline.catalyst.compiled_java import jar_in
 from eddyline.catalyst.gateway import in_python, scala_seq
 from eddyline.catalyst.pipeline import new_alone
 
@@ -23,8 +24,8 @@ def begin() -> None:
 
 
 def any_rules() -> bool:
-    """Whether some session of this JVM has, or had, a rule of ours."""
-    return id(SparkContext._jvm) in _gateways
+    """Whether some session of this JVM has, or had, a rule of ours, be it a plug-in's."""
+    return id(SparkContext._jvm) in _gateways or jar_in(id(SparkContext._jvm)) is not None
 
 
 @contextmanager

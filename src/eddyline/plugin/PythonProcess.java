@@ -254,7 +254,12 @@ public final class PythonProcess implements PythonSide.Keeper {
     }
 
     private String python() {
-        String chosen = context.conf().get(SETTINGS + "python", context.conf().get("spark.pyspark.python", ""));
+        String chosen = context.conf().get(SETTINGS + "python", "");
+        return chosen.isEmpty() ? pythonOfWorkers() : chosen;
+    }
+
+    private String pythonOfWorkers() {
+        String chosen = context.conf().get("spark.pyspark.python", "");
         if (!chosen.isEmpty()) {
             return chosen;
         }
@@ -278,7 +283,7 @@ public final class PythonProcess implements PythonSide.Keeper {
         environment.put("PYSPARK_GATEWAY_PORT", Integer.toString(server.getListeningPort()));
         environment.put("PYSPARK_GATEWAY_SECRET", server.secret());
         environment.put("PYSPARK_PIN_THREAD", "true");
-        environment.put("PYSPARK_PYTHON", python());
+        environment.put("PYSPARK_PYTHON", pythonOfWorkers());
         // Where this Python has no PySpark of its own.
         environment.put("EDDYLINE_SPARKS_PYTHON", PythonUtils.sparkPythonPath());
         builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);

@@ -20,6 +20,7 @@ from eddyline.planner.enabling import adapted_plan
 from eddyline.planner.self_check import check_once
 from eddyline.plugin.session_choices import SessionChoices
 from eddyline.plugin.sql_tables import SqlTables
+from eddyline.plugin.workers import Workers, send_package
 from eddyline.quirks.minor_versions import minor_version
 
 _log: Final = logging.getLogger("eddyline")
@@ -33,8 +34,10 @@ def serve() -> int:
     if why:
         application.refuse(f"Queries run as Spark plans them: {why}")
         return 1
-    context = application.attach()
+    workers = Workers()
+    context = application.attach(workers.why_not)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # PySpark's own handler would cancel all jobs
+    send_package(context)
     sessions = AdaptedSessions(context)
     application.serve(sessions.rewritten, SqlTables(context).rows)
     sys.stdin.buffer.read()
