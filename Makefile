@@ -108,7 +108,7 @@ format: $(READY)  ## format the code and mend what ruff can mend by itself
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(READY)  ## measure against plain Spark; ARGS="tpch", "adversarial", "remembering", "realistic", "flights", "demo", "orders", "base-engine", "content", "common-part", "access-choice", "shared-learning", "beginnings", "first", "calls", "enabling", "tiny", "short", "others", "columns", "large-inputs", "ripple", "learned", "transpiled", "looking", "engine", "growth", "waiting", "lookups", "functions", "ledger", "stores", "folders", "quota", "forecast", "cascade", "sharing", "rules", "aggregates", "changes", "windows", "patterns", "sequences", "backfill", "sinks", "delayed", "latency", "executors", "real-time", "kills", or options
+bench: $(READY)  ## measure against plain Spark; ARGS="tpch", "adversarial", "remembering", "realistic", "flights", "demo", "orders", "base-engine", "content", "common-part", "access-choice", "shared-learning", "beginnings", "first", "calls", "enabling", "tiny", "short", "others", "columns", "large-inputs", "ripple", "learned", "transpiled", "looking", "engine", "growth", "waiting", "lookups", "functions", "ledger", "stores", "folders", "quota", "forecast", "cascade", "sharing", "rules", "aggregates", "changes", "windows", "patterns", "sequences", "backfill", "sinks", "delayed", "latency", "executors", "real-time", "kills", "clients", or options
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: figures

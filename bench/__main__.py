@@ -12,6 +12,7 @@ import bench.beginnings
 import bench.calls.benchmark
 import bench.cascade.benchmark
 import bench.cheap.benchmark
+import bench.clients
 import bench.columns_of_columns
 import bench.common_part
 import bench.content
@@ -76,6 +77,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "calls": bench.calls.benchmark.main,
     "cascade": bench.cascade.benchmark.main,
     "cheap": bench.cheap.benchmark.main,
+    "clients": bench.clients.main,
     "columns": bench.columns_of_columns.main,
     "common-part": bench.common_part.main,
     "content": bench.content.main,

@@ -71,6 +71,7 @@ def main(arguments: list[str]) -> int:
     python = python_of_release()
     for old in (DIST, ROOT / "build"):
         shutil.rmtree(old, ignore_errors=True)
+    eddyline.jar()  # is built where the sources have changed, and goes into both
     # The wheel is made of the source distribution.
     command = [python, "-m", "build", "--no-isolation", "--outdir", DIST]
     subprocess.run(command, cwd=ROOT, check=True)

@@ -43,20 +43,21 @@ class Realistic:
     def ask(self, spark: SparkSession) -> DataFrame:
         """Return the query as it is written."""
         for function, returns in self.uses.items():
-            spark.udf.register(function.__name__, self._udf(function, returns))
+            spark.udf.register(function.__name__, self.as_udf(function, returns))
         return spark.sql(self.sql)
 
     def ask_by_hand(self, spark: SparkSession) -> DataFrame:
         """Return the query as somebody writes it who knows the data."""
         for function, returns in self.uses.items():
             called = remembered(function) if function in self.repeats else function
-            typed = self._udf(called, returns, pandas=function in self.in_pandas)
+            typed = self.as_udf(called, returns, pandas=function in self.in_pandas)
             if self.by_hand:
                 typed = typed.asNondeterministic()
             spark.udf.register(function.__name__, typed)
         return spark.sql(self.by_hand or self.sql)
 
-    def _udf(self, function: Function, returns: str, *, pandas: bool | None = None) -> Any:  # noqa: ANN401 - a UDF
+    def as_udf(self, function: Function, returns: str, *, pandas: bool | None = None) -> Any:  # noqa: ANN401 - a UDF
+        """Return a function of the query as Spark calls it."""
         if not (function in self.in_pandas if pandas is None else pandas):
             return F.udf(function, returns)
 

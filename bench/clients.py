@@ -1,0 +1,270 @@
+"""``python -m bench clients``: the twelve realistic queries, sent by clients of every kind.
+
+Each way has a JVM of its own, in which the same texts run with eddies and plainly, by turns: a
+classic session under ``enable``; a classic session that the plug-in adapts; a client of Spark
+Connect and one of JDBC, each with a server whose driver has the plug-in. Ratios are over plain
+Spark by the same client, so that what a client itself takes is in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+import pyspark
+from pyspark import SparkContext
+
+import eddyline
+from bench.realistic.queries import QUERIES
+from bench.realistic.records import made
+from bench.turns import Turns, take_turns
+from eddyline.host.java import java_for_launch
+
+WAYS: Final = ("classic", "plug-in", "connect", "jdbc")
+
+GREATEST_MEAN: Final = 0.45
+"""The target: the geometric mean over plain Spark by the same client."""
+
+GREATEST_OVERHEAD: Final = 1.05
+"""The target: what the plug-in takes over ``enable`` in a classic session."""
+
+LEAST_ROWS: Final = 200
+
+PLUGIN: Final = "eddyline.spark.EddylinePlugin"
+
+CONNECT: Final = "org.apache.spark.sql.connect.SparkConnectPlugin"
+
+THRIFT: Final = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+Ask = Callable[[str], object]
+"""Sends a statement, and gives what came of it, as a text."""
+
+
+def functions_file(folder: Path) -> Path:
+    """Write the file that gives every session the functions of all queries."""
+    path = folder / "functions.py"
+    path.write_text(
+        "from bench.realistic.queries import QUERIES\n"
+        "for each in QUERIES:\n"
+        "    for function, returns in each.uses.items():\n"
+        "        globals()[function.__name__] = each.as_udf(function, returns)\n"
+    )
+    return path
+
+
+def tables(folder: Path, size: float) -> list[str]:
+    """Write all tables; return the statements that make views of them."""
+    rows: dict[str, int] = {}
+    for each in QUERIES:
+        for name, number in each.rows.items():
+            rows[name] = max(rows.get(name, 0), int(number * size), LEAST_ROWS)
+    statements = []
+    for name, number in rows.items():
+        path = folder / name
+        if not path.exists():
+            path.mkdir()
+            table = made(name, number)
+            for part in range(2):
+                pq.write_table(table.take(range(part, len(table), 2)), path / f"{part}.parquet")
+        statements.append(
+            f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path '{path}')"
+        )
+    return statements
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def server(folder: Path, functions: Path) -> Iterator[tuple[int, int]]:
+    """A driver with the plug-in that clients of JDBC and of Connect reach at two ports."""
+    jdbc, connect = free_port(), free_port()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.plugins": f"{PLUGIN},{CONNECT}",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(connect),
+        "spark.eddyline.functions": str(functions),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    pairs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+    hive = (f"port={jdbc}", "bind.host=127.0.0.1")
+    listening = [word for each in hive for word in ("--hiveconf", f"hive.server2.thrift.{each}")]
+    command = [submit, *pairs, "--jars", eddyline.jar(), "--class", THRIFT, "spark-internal"]
+    with java_for_launch(), (folder / "log").open("w") as log:
+        running = subprocess.Popen(  # noqa: S603 - a program of Spark's
+            [*command, *listening], stdout=log, stderr=log, cwd=folder, env=environment()
+        )
+        try:
+            for port in (jdbc, connect):
+                wait_for(port)
+            yield jdbc, connect
+        finally:
+            running.terminate()
+            running.wait(30)
+
+
+def environment() -> dict[str, str]:
+    """Return that of a driver whose Pythons find this package and the benchmarks."""
+    here = Path(__file__).parents[1]
+    path = os.pathsep.join((str(Path(eddyline.__file__).parents[1]), str(here)))
+    return os.environ | {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": path,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def wait_for(port: int) -> None:
+    """Return when somebody listens there."""
+    until = time.monotonic() + 120
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+@contextlib.contextmanager
+def classic(*, plugged_in: bool) -> Iterator[Ask]:
+    """A session in this process, under the plug-in or under ``enable``."""
+    config = {"spark.sql.shuffle.partitions": "2"}
+    if plugged_in:
+        config |= {"spark.plugins": PLUGIN, "spark.jars": eddyline.jar()}
+    os.environ |= environment()
+    spark = eddyline.session("clients", master="local[2]", config=config)
+    for each in QUERIES:
+        for function, returns in each.uses.items():
+            spark.udf.register(function.__name__, each.as_udf(function, returns))
+    if not plugged_in:
+        eddyline.enable(spark)
+    yield lambda statement: str(spark.sql(statement).collect())
+    spark.stop()
+
+
+@contextlib.contextmanager
+def connected(port: int) -> Iterator[Ask]:
+    """A client of Spark Connect."""
+    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - it needs grpc
+
+    spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+    yield lambda statement: str(spark.sql(statement).collect())
+    spark.stop()
+
+
+@contextlib.contextmanager
+def by_jdbc(port: int) -> Iterator[Ask]:
+    """A client of JDBC, in a JVM without a Spark of its own."""
+    with java_for_launch():
+        SparkContext._ensure_initialized()  # noqa: SLF001 - there is no public way to a JVM
+    jvm: Any = SparkContext._jvm  # noqa: SLF001 - likewise
+    connection = jvm.java.sql.DriverManager.getConnection(f"jdbc:hive2://127.0.0.1:{port}")
+
+    def ask(statement: str) -> object:
+        running = connection.createStatement()
+        try:
+            rows = []
+            if running.execute(statement):
+                found = running.getResultSet()
+                columns = found.getMetaData().getColumnCount()
+                while found.next():
+                    rows.append([found.getString(n + 1) for n in range(columns)])
+            return str(rows)
+        finally:
+            running.close()
+
+    yield ask
+    connection.close()
+
+
+def measured(ask: Ask, views: Sequence[str], turns: int, only: str) -> dict[str, Turns]:
+    """Return the turns of each query, with eddies and plainly."""
+    for statement in views:
+        ask(statement)
+    found = {}
+    for each in QUERIES:
+        if only not in each.name:
+            continue
+        text = f"SELECT count(*) AS n, sum(xxhash64(*)) AS s FROM ({each.sql})"  # noqa: S608
+
+        def switched(on: str, text: str = text) -> object:
+            ask(f"SET spark.eddyline.enabled={on}")
+            return ask(text)
+
+        found[each.name] = take_turns(
+            {"eddies": lambda: switched("true"), "plain": lambda: switched("false")}, turns=turns
+        )
+        spread = found[each.name].ratio("eddies", "plain")
+        print(f"  {each.name}: {spread} of {found[each.name].median('plain'):.2f} s", flush=True)
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the ways that the command line asks for."""
+    parser = argparse.ArgumentParser("bench clients", description=__doc__)
+    parser.add_argument("--ways", default=",".join(WAYS), help="some of them, with commas")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--size", type=float, default=1.0, help="of the tables")
+    parser.add_argument("--only", default="", help="only queries whose name contains this")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.child:
+        return child(options)
+    means = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for way in options.ways.split(","):
+            print(f"{way}:", flush=True)
+            told = Path(folder, way)
+            subprocess.run(  # noqa: S603 - this program
+                [sys.executable, "-m", "bench", "clients", *arguments, "--child", f"{way}:{told}"],
+                check=True,
+                env=environment(),
+            )
+            means[way] = json.loads(told.read_text())
+            print(f"  geometric mean {means[way]:.3f}, at most {GREATEST_MEAN}", flush=True)
+    met = all(mean <= GREATEST_MEAN for mean in means.values())
+    if {"classic", "plug-in"} <= means.keys():
+        overhead = means["plug-in"] / means["classic"]
+        print(f"the plug-in over enable: {overhead:.3f}, at most {GREATEST_OVERHEAD}")
+        met = met and overhead <= GREATEST_OVERHEAD
+    return int(not met)
+
+
+def child(options: argparse.Namespace) -> int:
+    """Measure one way, and write down its geometric mean."""
+    way, _, told = options.child.partition(":")
+    folder = Path(tempfile.gettempdir(), f"eddyline-clients-{options.size}")
+    folder.mkdir(exist_ok=True)
+    views, functions = tables(folder, options.size), functions_file(folder)
+    with contextlib.ExitStack() as opened:
+        if way in {"classic", "plug-in"}:
+            ask = opened.enter_context(classic(plugged_in=way == "plug-in"))
+        else:
+            jdbc, connect = opened.enter_context(server(folder, functions))
+            ask = opened.enter_context(by_jdbc(jdbc) if way == "jdbc" else connected(connect))
+        found = measured(ask, views, options.turns, options.only)
+    ratios = [turns.ratio("eddies", "plain").median for turns in found.values()]
+    Path(told).write_text(json.dumps(statistics.geometric_mean(ratios)))
+    return 0
