@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,7 @@ SPARK_HOME: Final = Path(pyspark.__file__).parent
 SETTINGS: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "WARN",
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -69,7 +71,7 @@ def ran(
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=500,
             cwd=folder,
             env=environment(**more),
         )
@@ -78,3 +80,14 @@ def ran(
 def is_json(line: str) -> bool:
     """Whether a line is one that a job says: Spark puts warnings of its Python among them."""
     return line.startswith("{")
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process is gone, or goes within some seconds."""
+    for _ in range(300):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False

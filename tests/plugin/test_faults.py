@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from eddyline.host.java import java_for_launch
-from tests.plugin.applications import PLUGIN, command, environment, is_json, ran
+from tests.plugin.applications import PLUGIN, command, environment, is_gone, is_json, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
 
@@ -78,13 +76,7 @@ def test_a_stopped_process_holds_a_query_up_no_longer_than_the_limit(said: Said)
 def test_nothing_is_left_of_a_jvm_that_is_killed(said: Said) -> None:
     pids = said["pids"]
     os.kill(pids["java"], signal.SIGKILL)
-    until = time.monotonic() + 20
-    with contextlib.suppress(ProcessLookupError):
-        while time.monotonic() < until:
-            os.kill(pids["python"], 0)
-            time.sleep(0.1)
-    with pytest.raises(ProcessLookupError):
-        os.kill(pids["python"], 0)
+    assert is_gone(pids["python"])
 
 
 def test_without_a_python_one_line_says_what_to_do(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.plugin.applications import is_json, ran
+from eddyline.app.event_log import read_event_log
+from tests.plugin.applications import PLUGIN, is_gone, is_json, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
 
@@ -22,10 +22,14 @@ Said = Mapping[str, Mapping[str, Any]]
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Said:
     """What the script has said, by name, and under "" what was said on standard error."""
-    run = ran(tmp_path_factory.mktemp("unaware"), "spark-submit", str(SCRIPT))
+    folder = tmp_path_factory.mktemp("unaware")
+    logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": folder.as_uri()}
+    run = ran(folder, "spark-submit", str(SCRIPT), settings=PLUGIN | logged)
     assert run.returncode == 0, run.stderr
     lines = map(json.loads, filter(is_json, run.stdout.splitlines()))
-    return {line.pop("name"): line for line in lines} | {"": {"stderr": run.stderr}}
+    found = {line.pop("name"): line for line in lines}
+    (log,) = (path for path in folder.iterdir() if path.name.startswith("eventlog"))
+    return found | {"": {"stderr": run.stderr, "log": log}}
 
 
 @pytest.mark.parametrize("name", ["filter", "join", "nested", "sql", "other", "nonsense"])
@@ -51,6 +55,8 @@ def test_any_client_can_ask_what_happened(said: Said) -> None:
     assert said["report"]["rows"] == [2_000]
     assert "2,000 rows in" in said["report"]["text"]
     assert "even" in said["explain"]["text"]
+    assert said["live"]["same"]
+    assert said["live"]["page"] > 1_000
     assert "asks for no rows" in said["command"]["text"]
     assert said["still there"]["count"] == 200
 
@@ -61,12 +67,17 @@ def test_what_is_no_choice_is_said(said: Said) -> None:
 
 def test_sessions_and_threads_share_one_process(said: Said) -> None:
     assert said["threads"]["wrong"] == []
-    assert min(said["threads"]["more"]) < 20  # Spark's own come and go
+    assert said["threads"]["process"]["threads"] < 20
     assert said["threads"]["process"]["unanswered"] == 0
     assert said["default"]["own"]
 
 
+def test_the_event_log_has_its_reports(said: Said) -> None:
+    log = read_event_log(said[""]["log"])
+    assert len(log.actions) > 30
+    assert all(action.report.blocks for action in log.actions)
+    assert "even" in str(log.actions[0].report)
+
+
 def test_nothing_is_left_when_it_has_ended(said: Said) -> None:
-    pid = said["threads"]["process"]["pid"]
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert is_gone(said["threads"]["process"]["pid"])

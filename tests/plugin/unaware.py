@@ -6,9 +6,9 @@ It asks in SQL what a client would ask, and has each query run plainly, too.
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
+from urllib.request import urlopen
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
@@ -99,6 +99,11 @@ say(
 )
 explained = spark.sql("SELECT explain FROM eddyline_explain('SELECT * FROM some')").collect()[0][0]
 say(name="explain", text=explained)
+url = spark.sql("SELECT live FROM eddyline_live()").collect()[0][0]
+again = spark.sql("SELECT live FROM eddyline_live()").collect()[0][0]
+spark.table("some").count()
+with urlopen(url) as page:  # noqa: S310 - the page of the job itself
+    say(name="live", same=url == again, page=len(page.read()))
 try:
     spark.sql("SELECT * FROM eddyline_explain('DROP VIEW some')").collect()
 except Exception as error:  # noqa: BLE001 - whatever Spark makes of it
@@ -114,10 +119,6 @@ def process() -> dict[str, Any]:
     return dict(json.loads(spark.sql("SELECT json FROM eddyline_status()").collect()[0][0]))
 
 
-def threads() -> int:
-    return int(jvm.java.lang.Thread.getAllStackTraces().keySet().size())
-
-
 wrong: list[int] = []
 
 
@@ -131,20 +132,12 @@ def of_session(number: int) -> None:
             wrong.append(number)
 
 
-def of_many() -> int:
-    """Threads that the JVM has more after queries of twelve sessions at once."""
-    before = threads()
-    workers = [threading.Thread(target=of_session, args=(number,)) for number in range(12)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    time.sleep(1)
-    return threads() - before
-
-
-more = [of_many() for _ in range(3)]
-say(name="threads", wrong=wrong, more=more, process=process())
+workers = [threading.Thread(target=of_session, args=(number,)) for number in range(8)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+say(name="threads", wrong=wrong, process=process())
 default = jvm.org.apache.spark.sql.SparkSession.getDefaultSession().get()
 say(name="default", own=default.sessionUUID() == spark._jsparkSession.sessionUUID())
 spark.stop()

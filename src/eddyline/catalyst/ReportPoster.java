@@ -4,6 +4,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -118,6 +119,8 @@ public final class ReportPoster extends SparkListener {
             task.cancel(false);
         } catch (ExecutionException failed) {
             LOG.debug("An action has no report", failed.getCause());
+        } catch (CancellationException gone) {
+            LOG.debug("An action has no report, as Python has gone", gone);
         }
     }
 

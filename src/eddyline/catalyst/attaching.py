@@ -82,7 +82,7 @@ class Application:
         SparkSession._instantiatedSession = SparkSession._activeSession = _Nobody(context)
         foreign_functions.belong_to_others(context, probe)
         os.environ.pop("PYSPARK_GATEWAY_SECRET")  # no process of this one's needs it
-        python_side.serve_at(self._java.side())
+        python_side.serve_at(self._java)
         begin()
         get_ready()
         return context

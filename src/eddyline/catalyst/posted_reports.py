@@ -15,7 +15,7 @@ from pyspark import SparkContext
 
 from eddyline.catalyst.gateway import GONE, execution_of, static
 from eddyline.catalyst.pipeline import new_alone
-from eddyline.catalyst.python_side import python_side
+from eddyline.catalyst.python_side import lasting_reporter, python_side
 from eddyline.quirks.classic_frames import ClassicDataFrame
 
 _log: Final = logging.getLogger("eddyline")
@@ -76,7 +76,9 @@ def post_reports(
     try:
         side = python_side()
         poster = new_alone("ReportPoster")
-        asked = _Asked(report)  # Py4J keeps it as long as the JVM does
+        asked = lasting_reporter(_Asked(report))  # Py4J keeps it as long as the JVM does
+        if asked is None:  # a process before this one has begun
+            return PostedReports(poster)
         pattern = "|".join(map(re.escape, named))
         begun = poster.begin(cast("Any", context)._jsc.sc(), side, asked, pattern)
     except (Py4JError, TypeError) as error:  # TypeError: no such class

@@ -87,18 +87,26 @@ def forget_rewritings() -> None:
 
 
 _beginning: Final = threading.Lock()
-_given: Final[list[Any]] = []  # the side of the JVM that has started this process
+_given: Final[list[Any]] = []  # what has started this process in the JVM
 
 
-def serve_at(side: Any) -> None:  # noqa: ANN401 - Py4J has no types
-    """Have threads serve there, from the next call of :func:`python_side` on."""
-    _given[:] = [side]
+def serve_at(process: Any) -> None:  # noqa: ANN401 - Py4J has no types
+    """Have threads serve the JVM that has started this process, which it knows as this."""
+    _given[:] = [process]
+
+
+def lasting_reporter(reports: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return what the JVM can ask for reports as long as it lives; None where it knows that.
+
+    A process that the JVM has started may die and have another one after it.
+    """
+    return _given[0].reportedBy(reports) if _given else reports
 
 
 @functools.cache
 def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread], int]:
     if _given:
-        return _given[0], [], os.getpid()
+        return _given[0].side(), [], os.getpid()
     side = new_alone("PythonSide")
     side.tend(cast("Any", SparkContext._gateway).java_gateway_server)
     return side, [], os.getpid()

@@ -22,7 +22,7 @@ public final class Extensions extends AbstractFunction1 {
     static final String NAME = "eddyline.spark.Extensions";
 
     /** The names of the functions that give tables, after "eddyline_". */
-    private static final String[] TABLES = {"explain", "report", "status"};
+    private static final String[] TABLES = {"explain", "live", "report", "status"};
 
     private static final Rule NOTHING = new Nothing();
 

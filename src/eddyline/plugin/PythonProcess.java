@@ -57,6 +57,9 @@ public final class PythonProcess implements PythonSide.Keeper {
     /** Milliseconds that a process may take to be ready. */
     private static final long STARTING = 60000;
 
+    /** Milliseconds that a process stays after its application has ended, for reports of the last actions. */
+    private static final long STAYING = 3000;
+
     private static PythonProcess current;
 
     private final SparkContext context;
@@ -65,6 +68,7 @@ public final class PythonProcess implements PythonSide.Keeper {
     private final Map told = new ConcurrentHashMap();
     private volatile BiFunction rewrite;
     private volatile BiFunction tables;
+    private volatile BiFunction reports;  // null where nobody wants any
     private Run run;  // guarded by this, as what follows
     private String refused;  // why none begins any more; null where one may
     private long pausedUntil;
@@ -151,6 +155,18 @@ public final class PythonProcess implements PythonSide.Keeper {
         }
     }
 
+    /**
+     * Hear what makes reports of actions, for the application's event log.
+     *
+     * Return what to ask for them from now on, whichever process there is by then; null where that was told before.
+     */
+    public static BiFunction reportedBy(BiFunction reports) {
+        PythonProcess mine = mine();
+        boolean first = mine.reports == null;
+        mine.reports = reports;
+        return first ? new Reporter(mine) : null;
+    }
+
     /** Hear that it cannot serve this application, nor can another one like it. */
     public static void refuse(String why) {
         PythonProcess mine = mine();
@@ -234,12 +250,31 @@ public final class PythonProcess implements PythonSide.Keeper {
     }
 
     private void stop() {
-        Run last;
+        final Run last;
         synchronized (this) {
             last = run;
             run = null;
             refused = "the application has ended";
         }
+        if (last == null || reports == null) {
+            finish(last);
+            return;
+        }
+        Thread later = new Thread("eddyline-ending") {
+            public void run() {
+                try {
+                    Thread.sleep(STAYING);
+                } catch (InterruptedException now) {
+                    // As if it were over.
+                }
+                finish(last);
+            }
+        };
+        later.setDaemon(true);  // where the JVM ends, so does the process
+        later.start();
+    }
+
+    private void finish(Run last) {
         if (last != null) {
             last.process.destroy();
             last.server.shutdown();
@@ -321,6 +356,19 @@ public final class PythonProcess implements PythonSide.Keeper {
 
         public Object apply(Object plan, Object session) {
             return process.rewrite.apply(plan, session);
+        }
+    }
+
+    /** The same for reports. */
+    private static final class Reporter implements BiFunction {
+        private final PythonProcess process;
+
+        Reporter(PythonProcess process) {
+            this.process = process;
+        }
+
+        public Object apply(Object action, Object plan) {
+            return process.reports.apply(action, plan);
         }
     }
 

@@ -17,6 +17,7 @@ from eddyline.host.versions import TESTED, installed_version
 from eddyline.planner.adapt import adapt
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.enabling import adapted_plan
+from eddyline.planner.operating import operating_of
 from eddyline.planner.self_check import check_once
 from eddyline.plugin.session_choices import SessionChoices
 from eddyline.plugin.sql_tables import SqlTables
@@ -40,6 +41,7 @@ def serve() -> int:
     send_package(context)
     sessions = AdaptedSessions(context)
     application.serve(sessions.rewritten, SqlTables(context).rows)
+    operating_of(context).begin()  # with threads that answer
     sys.stdin.buffer.read()
     registry_of(context).learned.save()
     sys.stderr.flush()

@@ -1,7 +1,8 @@
 """What any client can ask in SQL: table functions that tell what became of queries.
 
 ``SELECT * FROM eddyline_report('view')``, ``eddyline_explain('view or query')``,
-``eddyline_status()``. Each gives one row: a text for people, and the same as JSON for programs.
+``eddyline_status()``, ``eddyline_live()``. Each gives one row: a text for people, and the same as
+JSON for programs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import runpy
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -18,6 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
+from eddyline.monitor.live_page import LivePage, live
 from eddyline.monitor.status import status
 from eddyline.planner.adapt import explain
 from eddyline.planner.reporting import report
@@ -25,6 +28,9 @@ from eddyline.quirks.classic_frames import ClassicDataFrame
 
 FUNCTIONS: Final = "spark.eddyline.functions"
 """Setting: a file of Python whose functions every session of the application has."""
+
+PAGES: Final = 20
+"""Sessions with a live page, those that asked last; each page is a port and two threads."""
 
 REGISTER: Final = "functions"
 """What is asked for when a session begins; nobody can ask for it in SQL."""
@@ -38,8 +44,10 @@ class SqlTables:
         self._path: Final = context.getConf().get(FUNCTIONS)
         self._functions: Mapping[str, Any] | None = None
         self._reading: Final = threading.Lock()
+        self._pages: Final[OrderedDict[str, LivePage]] = OrderedDict()  # by session, latest last
         self._tables: Final[Mapping[str, Callable[[SparkSession, str | None], tuple[str, str]]]] = {
             "explain": _explained,
+            "live": self._live,
             "report": _reported,
             "status": _status,
         }
@@ -52,6 +60,16 @@ class SqlTables:
             return None
         text, data = self._tables[name](spark, argument)
         return catalyst.rows_of_texts(spark, {name: text, "json": data})
+
+    def _live(self, spark: SparkSession, _: str | None) -> tuple[str, str]:
+        """Serve a page of the session's queries from now on, unless there is one."""
+        session = catalyst.identity_of(spark)
+        with self._reading:
+            page = self._pages.pop(session, None) or live(spark)
+            self._pages[session] = page
+            while len(self._pages) > PAGES:
+                self._pages.popitem(last=False)[1].stop()
+        return page.url, json.dumps({"url": page.url})
 
     def _given(self) -> Mapping[str, Any]:
         with self._reading:
