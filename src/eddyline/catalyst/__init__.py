@@ -20,7 +20,6 @@ from eddyline.catalyst.dataframes import (
     optimized_plan,
     query_or_table,
     reads_the_clock,
-    rows_of_texts,
     scalar_subquery,
 )
 from eddyline.catalyst.dropped import LOST
@@ -411,7 +410,6 @@ __all__ = [
     "refers_to",
     "result_attribute",
     "row_evaluation",
-    "rows_of_texts",
     "rows_wanted",
     "same_rows",
     "same_value",

@@ -11,7 +11,6 @@ The other end is ``PythonProcess.java``, in the jar of the plug-in.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -23,11 +22,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
 
 from eddyline.catalyst import foreign_functions, python_side
-from eddyline.catalyst.gateway import execution_of, static
+from eddyline.catalyst.gateway import static
 from eddyline.catalyst.optimizer_rules import Rewrite, answering
 from eddyline.catalyst.pipeline import get_ready, of_its_own
 from eddyline.catalyst.rules_at_work import begin
-from eddyline.quirks.classic_frames import CLASSIC, ClassicDataFrame
+from eddyline.quirks.classic_frames import CLASSIC
 
 PROCESS: Final = "eddyline.spark.PythonProcess"
 """The class in Java that has started this process."""
@@ -43,8 +42,10 @@ class AttachedContext(SparkContext):
         """Leave the application alone: PySpark calls this, too, where it cannot begin."""
 
 
-Table = Callable[[SparkSession, str, str | None], ClassicDataFrame | None]
-"""Rows for a session, by the name of a table function and its argument; None for no rows."""
+Table = Callable[[SparkSession, str, str | None], tuple[str, str] | None]
+"""A text and JSON for a session, by the name of a table function and its argument.
+
+None where something was only to be done."""
 
 
 class Application:
@@ -120,22 +121,17 @@ class _Nobody(SparkSession):
 class _Tables:
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._of_thread = threading.local()
 
-    def apply(self, name: str, argument: str | None) -> Any:  # noqa: ANN401 - Py4J has no types
-        """Return the analyzed plan of what a table function gives; a text where it fails."""
+    def apply(self, name: str, argument: str | None) -> str:
+        """Return what a table function gives; what is the matter, where it fails."""
         with of_its_own():
             try:
                 running = static(CLASSIC + "SparkSession", "active")()
-                rows = self._table(
-                    SparkSession(SparkContext.getOrCreate(), running), name, argument
-                )
-                # Kept until the next, as Py4J lets go of what nobody holds before Java has it.
-                latest = "" if rows is None else execution_of(rows).analyzed()
-                self._of_thread.latest = latest
+                spark = SparkSession(SparkContext.getOrCreate(), running)
+                given = self._table(spark, name, argument)
             except Exception as error:  # noqa: BLE001 - Java is told, whatever it is
-                return str(error) or type(error).__name__
-            return latest
+                return (str(error) or type(error).__name__).replace("\0", " ")
+            return "" if given is None else "\0".join((given[0].replace("\0", " "), given[1]))
 
     class Java:
         """The interface of Java that this implements, as Py4J wants it told."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Final, TypeGuard, cast
 
@@ -259,13 +259,4 @@ def query_or_table(spark: SparkSession, text: str) -> ClassicDataFrame:
         raise ValueError(f"it does something and asks for no rows: {text}")
     if not is_classic(found):
         raise TypeError(text)
-    return found
-
-
-def rows_of_texts(spark: SparkSession, row: Mapping[str, str]) -> ClassicDataFrame:
-    """Return one row of texts, by the names of their columns."""
-    markers = ", ".join(f":{name} AS {name}" for name in row)
-    found = spark.sql(f"SELECT {markers}", dict(row))
-    if not is_classic(found):
-        raise TypeError(markers)
     return found

@@ -35,11 +35,12 @@ public final class Extensions extends AbstractFunction1 {
                 return NOTHING;
             }
         });
-        // Made once a session, with its analyzer: the time to give it functions.
+        // Made once for a session, with its analyzer: the time to give it functions.
         extensions.injectResolutionRule(new AbstractFunction1() {
             public Object apply(Object session) {
-                PythonProcess.of(((SparkSession) session).sparkContext()).giveFunctions((SparkSession) session);
-                return NOTHING;
+                PythonProcess process = PythonProcess.of(((SparkSession) session).sparkContext());
+                process.giveFunctions((SparkSession) session);
+                return new AskedTables(process, (SparkSession) session);
             }
         });
         for (int n = 0; n < TABLES.length; n++) {
@@ -49,7 +50,7 @@ public final class Extensions extends AbstractFunction1 {
                 new ExpressionInfo(NAME, "eddyline_" + name),
                 new AbstractFunction1() {
                     public Object apply(Object arguments) {
-                        return PythonProcess.table(name, (Seq) arguments);
+                        return AskedTables.asked(name, (Seq) arguments);
                     }
                 }));
         }

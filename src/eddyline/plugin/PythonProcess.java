@@ -16,12 +16,9 @@ import org.apache.spark.api.python.Py4JServer;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import scala.collection.immutable.Seq;
 
 /**
  * The Python process that rewrites the plans of an application: begun when it is needed, begun again when it has died,
@@ -372,34 +369,23 @@ public final class PythonProcess implements PythonSide.Keeper {
         }
     }
 
-    /** The rows of a table function of ours, as a plan. */
-    static LogicalPlan table(String name, Seq arguments) {
-        SparkSession session = SparkSession.active();
-        Object argument = arguments.isEmpty() ? null : ((Expression) arguments.apply(0)).eval(null);
-        Object found = of(session.sparkContext()).asked(name, argument == null ? null : argument.toString(), session);
-        if (found == null) {
-            throw new IllegalStateException("Eddyline's Python does not answer; the driver's log says why");
-        }
-        if (found instanceof String) {  // what is the matter
-            throw new IllegalArgumentException((String) found);
-        }
-        return (LogicalPlan) found;
-    }
-
     /** Give a new session the Python functions that the application names. */
     void giveFunctions(SparkSession session) {
-        if (!context.conf().get(SETTINGS + "functions", "").isEmpty()) {
-            Object failed = asked("functions", null, session);
-            if (failed instanceof String && !((String) failed).isEmpty()) {
-                tell("The functions of spark.eddyline.functions are not there: " + failed);
-            }
+        if (context.conf().get(SETTINGS + "functions", "").isEmpty()) {
+            return;
+        }
+        // Not as the session says, which cannot be asked yet: it is being made.
+        String limit = context.conf().get(AdaptingRule.LIMIT, AdaptingRule.USUAL);
+        String failed = asked("functions", null, session, AdaptingRule.milliseconds(limit));
+        if (failed != null && !failed.isEmpty()) {
+            tell("The functions of spark.eddyline.functions are not there: " + failed);
         }
     }
 
-    private Object asked(final String what, final String argument, final SparkSession session) {
+    /** Ask Python something for a session; null where there is no answer in time. */
+    String asked(final String what, final String argument, final SparkSession session, long milliseconds) {
         final ClassLoader loader = Thread.currentThread().getContextClassLoader();
-        String limit = session.sessionState().conf().getConfString(AdaptingRule.LIMIT, AdaptingRule.USUAL);
-        return side.ask(new Callable() {
+        return (String) side.ask(new Callable() {
             public Object call() {
                 Thread.currentThread().setContextClassLoader(loader);
                 SparkSession.setActiveSession(session);
@@ -409,6 +395,6 @@ public final class PythonProcess implements PythonSide.Keeper {
                     SparkSession.clearActiveSession();
                 }
             }
-        }, AdaptingRule.milliseconds(limit));
+        }, milliseconds);
     }
 }

@@ -24,7 +24,6 @@ from eddyline.monitor.live_page import LivePage, live
 from eddyline.monitor.status import status
 from eddyline.planner.adapt import explain
 from eddyline.planner.reporting import report
-from eddyline.quirks.classic_frames import ClassicDataFrame
 
 FUNCTIONS: Final = "spark.eddyline.functions"
 """Setting: a file of Python whose functions every session of the application has."""
@@ -52,14 +51,13 @@ class SqlTables:
             "status": _status,
         }
 
-    def rows(self, spark: SparkSession, name: str, argument: str | None) -> ClassicDataFrame | None:
+    def row(self, spark: SparkSession, name: str, argument: str | None) -> tuple[str, str] | None:
         """Return what a table function gives a session; None after giving it functions."""
         if name == REGISTER:
             for function, made in self._given().items():
                 spark.udf.register(function, made)
             return None
-        text, data = self._tables[name](spark, argument)
-        return catalyst.rows_of_texts(spark, {name: text, "json": data})
+        return self._tables[name](spark, argument)
 
     def _live(self, spark: SparkSession, _: str | None) -> tuple[str, str]:
         """Serve a page of the session's queries from now on, unless there is one."""
