@@ -36,22 +36,29 @@ class Workers:
         The first time a task of a worker is asked, which takes as long as a worker takes to start.
         """
         with self._asking:
-            if python not in self._known:
-                self._known[python] = _probed(SparkContext.getOrCreate(), python)
-            return self._known[python]
+            known = self._known.get(python)
+            if known is not None:
+                return known
+            fit, why = _probed(SparkContext.getOrCreate(), python)
+            if fit is not None:
+                self._known[python] = why
+            return why
 
 
-def _probed(context: SparkContext, python: str) -> str:
+def _probed(context: SparkContext, python: str) -> tuple[bool | None, str]:
+    """Return whether it can, None where that was not found out, and why not."""
     before, context.pythonExec = context.pythonExec, python
     try:
         context.parallelize([0], 1).map(eddies_run_here).collect()
     except Exception as error:  # noqa: BLE001 - whatever it is, a query would fail of it as well
-        last = str(error).strip().splitlines()
-        missing = next((line for line in last if "Error: " in line), last[0] if last else "")
-        return f"nothing of Eddyline's runs in {python}, the Python of its workers ({missing})"
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        missing = next((line for line in told if "ModuleNotFoundError: " in line), None)
+        why = f"nothing of Eddyline's runs in {python}, the Python of its workers"
+        # Else the job was perhaps cancelled with the query.
+        return None if missing is None else False, f"{why} ({missing or told[0]})"
     finally:
         context.pythonExec = before
-    return ""
+    return True, ""
 
 
 def send_package(context: SparkContext) -> None:
