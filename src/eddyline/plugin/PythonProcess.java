@@ -19,6 +19,7 @@ import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.sql.classic.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import py4j.ClientServer;
 
 /**
  * The Python process that rewrites the plans of an application: begun when it is needed, begun again when it has died,
@@ -188,6 +189,11 @@ public final class PythonProcess implements PythonSide.Keeper {
             return false;
         }
         Py4JServer server = new Py4JServer(context.conf());
+        if (!(server.server() instanceof ClientServer)) {  // Python could not be asked over its own connections
+            refused = "Queries run as Spark plans them: Eddyline's plug-in needs PYSPARK_PIN_THREAD as it is by default";
+            tell(refused);
+            return false;
+        }
         server.start();
         try {
             final Run made = new Run(server, processFor(server).start());
