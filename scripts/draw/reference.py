@@ -29,6 +29,7 @@ NAMES: Final = (
     "Policy",
     "enable",
     "disable",
+    "jar",
     "status",
     "forget",
     "show_versions",
@@ -117,6 +118,7 @@ RESULTS: Final = {
 """Classes of what public names return, give or take, and what goes with them."""
 
 GUIDES: Final = {
+    "jar": "everywhere.md",
     "adapt": "guide.md",
     "Policy": "policies.md",
     "enable": "guide.md#adapt-all-that-a-session-runs",
