@@ -94,7 +94,7 @@ RESULTS: Final = {
     "enable": ("eddyline.host.versions.UntestedPySparkWarning",),
     "status": ("eddyline.monitor.status.Status",),
     "explain": (
-        "eddyline.planner.explanation.Explanation",
+        "eddyline.explanation.Explanation",
         "eddyline.reports.forecast.Forecast",
         "eddyline.reports.forecast.CallForecast",
         "eddyline.reports.expected.Expected",

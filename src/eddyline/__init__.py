@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
-from typing import TYPE_CHECKING
+import importlib.util
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from eddyline.deterministic_mark import deterministic
 from eddyline.errors import EddylineError
@@ -104,6 +107,14 @@ _ON_FIRST_USE = {
     "watch": "eddyline.watching.watch",
 }
 
+# Verbs that know DataFrames and sessions of Spark Connect as well, and where those live.
+_ON_CONNECT = {
+    "adapt": "eddyline.connect.verbs",
+    "disable": "eddyline.connect.session_hook",
+    "enable": "eddyline.connect.session_hook",
+    "explain": "eddyline.connect.verbs",
+    "report": "eddyline.connect.verbs",
+}
 
 _LOOKUPS = {
     "HttpLookup",
@@ -137,6 +148,9 @@ def __getattr__(name: str) -> object:
     if name not in _ON_FIRST_USE:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
+    if name in _ON_CONNECT and _has_only_connect():
+        globals()[name] = _on_connect(name)
+        return globals()[name]
     if name not in _WITHOUT_SPARK:
         # Before all else that needs PySpark and would fail on an old one for no clear reason.
         importlib.import_module("eddyline.host.versions").require_tested_version()
@@ -155,8 +169,39 @@ def __getattr__(name: str) -> object:
         if collects:
             gc.enable()
     value: object = getattr(module, name)
+    if name in _ON_CONNECT:
+        value = _for_either(getattr(module, name), name)
     globals()[name] = value
     return value
+
+
+def _has_only_connect() -> bool:
+    """Whether PySpark is here without what talks to a JVM, as the package pyspark-client has it."""
+    if importlib.util.find_spec("pyspark") is None:
+        return False
+    connect = importlib.util.find_spec("pyspark.sql.connect") is not None
+    return connect and importlib.util.find_spec("pyspark.core") is None
+
+
+def _on_connect(name: str) -> Callable[..., Any]:
+    """Return a verb for Spark Connect."""
+    verb: Callable[..., Any] = getattr(importlib.import_module(_ON_CONNECT[name]), name)
+    return verb
+
+
+def _for_either(classic: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a verb that also knows what belongs to Spark Connect."""
+
+    @functools.wraps(classic)
+    def verb(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as both have it
+        subject = arguments[0] if arguments else named.get("df", named.get("spark"))
+        if subject is None and name in {"enable", "disable"}:
+            remote = importlib.import_module("pyspark.sql.utils").is_remote()
+        else:
+            remote = type(subject).__module__.startswith("pyspark.sql.connect.")
+        return (_on_connect(name) if remote else classic)(*arguments, **named)
+
+    return verb
 
 
 def __dir__() -> list[str]:

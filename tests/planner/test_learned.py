@@ -15,11 +15,11 @@ from pyspark.sql.types import BooleanType
 
 import eddyline
 from eddyline.asking.driver_channel import Address
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.engine.prior import Prior
 from eddyline.planner import block_registry
 from eddyline.planner.adapt import adapted_blocks
-from eddyline.planner.block_registry import Block, registry_of
+from eddyline.planner.block_registry import registry_of
 from eddyline.planner.learned import learned_store
 from eddyline.planner.learned.learned_store import Told
 from eddyline.tasks import others_learned

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from numbers import Real
+from typing import cast
 
 
 def whole_number(value: object, name: str, least: int) -> int:
@@ -71,3 +73,31 @@ def text(value: object, name: str, example: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is a text, as {example!r}, not {value!r}")
     return value
+
+
+def checked_seed(seed: int) -> None:
+    """Raise TypeError, ValueError for what is no seed."""
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
+    if seed < 0:
+        raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
+
+
+def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
+    """Return what units of money are worth, in seconds; TypeError, ValueError for no numbers."""
+    if worth is None:
+        return ()
+    if not isinstance(worth, Mapping):
+        raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
+    rates = []
+    for unit, given in cast("Mapping[str, object]", worth).items():
+        if not isinstance(unit, str):
+            raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
+        if (
+            isinstance(given, bool)
+            or not isinstance(given, Real)
+            or not 0 <= float(given) < math.inf
+        ):
+            raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
+        rates.append((unit, float(given)))
+    return tuple(rates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class DeclineReason(StrEnum):
@@ -22,6 +23,8 @@ class DeclineReason(StrEnum):
     CALLED_FOR_EVERY_ROW = "it is called for every row"
     PROFILED = "a profiler of Spark's is on, which shows functions as Spark calls them"
     UNTESTED = "this PySpark is not tested, and a tiny query of this kind went wrong"
+    CACHED = "its rows are cached"
+    OUT_OF_REACH = "it is out of the reach of a client of Spark Connect"
     READS_THE_CLOCK = "the stream asks for the current time, which would stand still"
 
 
@@ -96,3 +99,10 @@ class EndsBelowError(DeclinedError):
 def not_understood(detail: str) -> DeclinedError:
     """Return what ends the translation of an expression that cannot be evaluated exactly."""
     return DeclinedError(DeclineReason.UNTRANSLATABLE, detail)
+
+
+LOST: Final = (
+    "Spark drops these filters, which look at nothing but partition columns of files that a source "
+    "of version 2 reads; eddyline.adapt keeps them:"
+)
+"""The warning where plain Spark gives too many rows."""

@@ -7,13 +7,16 @@ the Python workers. Nothing here holds a handle into the JVM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
 from eddyline.asking.driver_channel import Address
 from eddyline.engine.prior import Prior
 from eddyline.expressions import Call, Case, Expression
+from eddyline.reports.wording import one_line, shortened
 
 
 class FunctionKind(IntEnum):
@@ -161,3 +164,26 @@ class FilterBlock:
     stops: bool = False
     repeats: bool = False
     priors: tuple[Prior | None, ...] = field(default=(), repr=False)
+
+
+def identified(block: FilterBlock) -> FilterBlock:
+    """Return a block with the identity that only equal blocks have."""
+    block = replace(block, identity="")
+    # Frozen data all the way down, so equal blocks have equal texts.
+    return replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
+
+
+FUSED_NAME: Final = "eddy["  # no function of a user can be called like this
+
+LONGEST_NAME: Final = 100
+"""Letters of the name that a fused function has in Spark's plans and on its pages."""
+
+
+def fused_name(inside: Iterable[str]) -> str:
+    """Return the name of a fused function, with what runs in it.
+
+    >>> fused_name(["is_fraud(text)", "(score(amount) > 0.7)", "is_fraud(text)"])
+    'eddy[is_fraud(text), (score(amount) > 0.7)]'
+    """
+    text = ", ".join(dict.fromkeys(map(one_line, inside)))
+    return f"{FUSED_NAME}{shortened(text, LONGEST_NAME)}]"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeAlias
 
 from eddyline.asking.driver_channel import Address
-from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings, UserFunction
 from eddyline.blocks.lookup_table import BlockLookup
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
@@ -76,3 +77,7 @@ class JoinBlock:
             for n in range(len(graph.predicates))
         ]
         return (*texts, *(f"join {relation.name}" for relation in self.query.relations))
+
+
+Block: TypeAlias = FilterBlock | JoinBlock
+"""What runs in an eddy."""

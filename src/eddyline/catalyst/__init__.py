@@ -22,7 +22,6 @@ from eddyline.catalyst.dataframes import (
     reads_the_clock,
     scalar_subquery,
 )
-from eddyline.catalyst.dropped import LOST
 from eddyline.catalyst.expressions import (
     aggregate_mode,
     always_casts,
@@ -234,7 +233,6 @@ from eddyline.catalyst.table_statistics import (
 __all__ = [
     "GONE",
     "LARGEST_ESTIMATE",
-    "LOST",
     "ON_CLASS_PATH",
     "ActionState",
     "Analyst",

@@ -8,18 +8,12 @@ does 4.0, whose plans do not name what was pushed to a scan: there nobody can te
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from eddyline.catalyst.handles import Plan
 from eddyline.catalyst.pipeline import new_partition_filters
 from eddyline.catalyst.plan_data import read_plan
 from eddyline.catalyst.rules_at_work import plans_left_alone
-
-LOST: Final = (
-    "Spark drops these filters, which look at nothing but partition columns of files that a source "
-    "of version 2 reads; eddyline.adapt keeps them:"
-)
-"""The warning where plain Spark gives too many rows."""
 
 
 class WholePlan(NamedTuple):

@@ -12,7 +12,8 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from eddyline.catalyst.dropped import LOST, loses_filters, whole_plan
+from eddyline.blocks.decline import LOST
+from eddyline.catalyst.dropped import loses_filters, whole_plan
 from eddyline.catalyst.foreign_functions import ForeignFunctionError
 from eddyline.catalyst.gateway import fetched, java_session, static
 from eddyline.catalyst.handles import Plan

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from eddyline.expressions.choice import Case, Coalesce
 from eddyline.expressions.evaluation import evaluate
 from eddyline.expressions.expression import Expression
+from eddyline.expressions.leaves import Call, Literal, calls_in
 from eddyline.expressions.logic import And, Not, Or
 from eddyline.expressions.vector import Scope, hides
 
@@ -119,3 +122,32 @@ def decide(term: Term, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, E
     result = undecided if conjunction else ~undecided
     result[list(errors)] = False
     return result, errors
+
+
+MINIMUM_TERMS: Final = 2
+"""Below that there is no order to choose."""
+
+
+def worth_routing(conjuncts: Iterable[Expression]) -> bool:
+    """Whether conjuncts have terms that differ in the calls that they need.
+
+    Else there is no order to choose.
+    """
+    terms = [term for whole in conjuncts for term in _spared_parts(whole)]
+    needs = [frozenset(calls_in(term)) for term in terms if not isinstance(term, Literal)]
+    return len(set(needs)) >= MINIMUM_TERMS
+
+
+def _spared_parts(expression: Expression) -> list[Expression]:
+    """Return the parts of a condition that some rows may be spared."""
+    if isinstance(expression, And | Or | Case | Coalesce):
+        return [term for child in expression.children for term in _spared_parts(child)]
+    chosen = [child for child in expression.children if _has_choice(child)]
+    if isinstance(expression, Call) or not chosen:
+        return [expression]
+    return [term for child in expression.children for term in _spared_parts(child)]
+
+
+def _has_choice(expression: Expression) -> bool:
+    """Whether there are parts of an expression that are computed for some rows only."""
+    return any(isinstance(node, And | Or | Case | Coalesce) for node in expression.walk())

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from eddyline.asking.driver_channel import Address, DriverChannel
 from eddyline.catalyst import GONE, identity_of
+from eddyline.explanation import block_report
 from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
 from eddyline.monitor.follower import Follower
 from eddyline.monitor.query_book import QueryBook
 from eddyline.planner.block_registry import registry_of
-from eddyline.planner.block_reports import block_report
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.live_news import LOOKING, hearing, setting_of

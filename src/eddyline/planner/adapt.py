@@ -6,27 +6,26 @@ Over 450 lines: all verbs here make one rewriting, and much of it is what users 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Final, cast, overload
+from typing import Final, overload
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
-from eddyline.asking.checked_numbers import whole_number
+from eddyline.asking.checked_numbers import checked_seed, whole_number, worth_of_money
 from eddyline.blocks.chosen_policy import DEFAULT_POLICY, WRITTEN_ORDER, ChosenPolicy, chosen_policy
-from eddyline.blocks.decline import DeclineReason, LeftToSpark
+from eddyline.blocks.decline import LOST, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.cascades.calibration import Calibration
 from eddyline.engine.policies.policy import Policy
+from eddyline.explanation import Explanation, explained
 from eddyline.host.classic import classic as classic_frame
-from eddyline.planner.block_registry import Block, Fused, Maker, Registry, registry_of
+from eddyline.planner.block_registry import Fused, Maker, Registry, registry_of
 from eddyline.planner.calibrating import CascadesInQuery
 from eddyline.planner.claim.session_settings import session_settings, task_memory
 from eddyline.planner.declare.concurrent_functions import (
@@ -36,7 +35,6 @@ from eddyline.planner.declare.concurrent_functions import (
 )
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.declare.measured_scans import learn_scans
-from eddyline.planner.explanation import Explanation, explained
 from eddyline.planner.operating import operating_of
 from eddyline.planner.passes import Making, Rewriting, rewritten_plan
 from eddyline.planner.read.chains import fused_commands
@@ -151,7 +149,7 @@ def adapt(
     plan = catalyst.optimized_plan(classic, as_written=True)
     dropped = catalyst.dropped_filters(plan)
     if dropped:
-        _log.warning("%s %s", catalyst.LOST, ", ".join(dropped))
+        _log.warning("%s %s", LOST, ", ".join(dropped))
     registry = registry_of(classic.sparkSession.sparkContext)
     run = registry.next_run()
     cascades = CascadesInQuery(classic.sparkSession, adapt)
@@ -434,34 +432,6 @@ def cascades_in(df: DataFrame) -> tuple[Calibration, ...]:
     """Return the cascades of which ``adapt`` set thresholds when it made this very DataFrame."""
     adapting = _adaptings.get(df)
     return () if adapting is None else adapting.cascades
-
-
-def checked_seed(seed: int) -> None:
-    """Raise TypeError, ValueError for what is no seed."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
-    if seed < 0:
-        raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
-
-
-def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
-    """Return what units of money are worth, in seconds; TypeError, ValueError for no numbers."""
-    if worth is None:
-        return ()
-    if not isinstance(worth, Mapping):
-        raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
-    rates = []
-    for unit, given in cast("Mapping[str, object]", worth).items():
-        if not isinstance(unit, str):
-            raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
-        if (
-            isinstance(given, bool)
-            or not isinstance(given, Real)
-            or not 0 <= float(given) < math.inf
-        ):
-            raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
-        rates.append((unit, float(given)))
-    return tuple(rates)
 
 
 def joins_named(name: str) -> Joins:

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from eddyline import counters
 from eddyline.asking.driver_channel import Address
 from eddyline.blocks.filter_block import FilterBlock
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.join_block import Block
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.digest import digest
 from eddyline.host.context_channel import channel_of
@@ -56,9 +56,6 @@ BYTES: Final = 1 << 25
 
 LIMITS: Final = 8
 """Limits of a block whose functions are kept, the latest ones."""
-
-Block: TypeAlias = FilterBlock | JoinBlock
-"""What runs in an eddy."""
 
 Maker: TypeAlias = Callable[[Any], bytes]
 """Makes the function of a block of its kind, pickled: of one with another limit, too."""

@@ -9,42 +9,15 @@ from pyspark import SparkContext
 
 from eddyline.asking.price import Books, Spending
 from eddyline.blocks.filter_block import FilterBlock, UserFunction
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.blocks.lookup_table import AccessChoice
 from eddyline.blocks.routing_options import RoutingOptions
-from eddyline.planner.block_registry import Block, RecordedBlock
+from eddyline.explanation import block_report
+from eddyline.planner.block_registry import RecordedBlock
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction
-from eddyline.reports.plain_spark import with_plain_calls
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.reports.routing_report import RoutingReport
-
-
-def block_report(
-    block: Block, options: RoutingOptions, record: TaskRecord | None, *, whole: bool = True
-) -> BlockReport:
-    """Return the report of a block; ``record`` is None where no task has reported.
-
-    The calls of plain Spark are said to be estimated in a block of joins with several
-    functions, between which it may filter, and where the block is not the ``whole`` of what Spark
-    plans by: where the DataFrame was derived from the adapted one, or where joins are beside it,
-    from which Spark derives filters, and below which it computes what is computed above.
-    """
-    if isinstance(block, JoinBlock):
-        inputs = tuple(relation.name for relation in block.query.relations)
-        names, steps, layout = " join ".join(inputs), block.steps, block.layout
-    else:
-        names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-        steps, layout, inputs = block.texts, "", ()
-    if record is not None:
-        record = with_plain_calls(record)
-        if not whole or (isinstance(block, JoinBlock) and len(block.functions) > 1):
-            functions = tuple(replace(entry, estimated=True) for entry in record.functions)
-            record = replace(record, functions=functions)
-    reduced = block.reduced or (isinstance(block, FilterBlock) and block.spared)
-    policy = options.policy.name
-    return BlockReport(names, policy, options.seed, steps, record, layout, inputs, reduced)
 
 
 def routing_report(

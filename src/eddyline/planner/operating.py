@@ -13,6 +13,7 @@ from typing import Final
 from pyspark import SparkContext
 
 from eddyline import catalyst
+from eddyline.blocks.filter_block import FUSED_NAME
 from eddyline.counters import (
     BUDGET_REFUSED,
     CALLBACKS_FAILED,
@@ -26,7 +27,6 @@ from eddyline.host.per_context import PerContext
 from eddyline.planner.action_records import ActionRecords
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.planner.read.chains import FUSED_NAME
 from eddyline.planner.read.lookup_leaves import CHOICE_NAME
 from eddyline.quirks.classic_frames import ClassicDataFrame
 

@@ -18,13 +18,13 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FilterBlock
+from eddyline.blocks.filter_block import FUSED_NAME, FilterBlock
+from eddyline.blocks.join_block import Block
 from eddyline.catalyst import OptimizerRule, Plan
 from eddyline.host.per_context import PerContext
 from eddyline.latest import Latest
-from eddyline.planner.block_registry import Block, Registry, registry_of
+from eddyline.planner.block_registry import Registry, registry_of
 from eddyline.planner.operating import operating_of
-from eddyline.planner.read.chains import FUSED_NAME
 from eddyline.planner.rewrite.told_limits import with_limits_told
 
 _rules: Final = PerContext[dict[str, list[OptimizerRule]]](lambda _: {})

@@ -12,12 +12,11 @@ from enum import StrEnum
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.planner.block_registry import Block
+from eddyline.explanation import explained
 from eddyline.planner.claim.filter_claim import Verdict
 from eddyline.planner.claim.join_claim import JoinClaim
-from eddyline.planner.explanation import explained
 from eddyline.planner.passes import Rewriting
 from eddyline.planner.read.regions import Region
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.accumulators import Accumulator
 from pyspark.sql.types import (
     BooleanType,
     StringType,
@@ -60,7 +59,7 @@ from eddyline.tasks.our_functions import (
 )
 from eddyline.tasks.rounds import Rounds
 from eddyline.tasks.task_records import (
-    Records,
+    RecordsSink,
     function_records,
     of_action,
     predicate_record,
@@ -134,7 +133,7 @@ def result_type(block: FilterBlock) -> StructType:
 def fused_command(
     block: FilterBlock,
     options: RoutingOptions,
-    records: Accumulator[Records],
+    records: RecordsSink,
     driver: Address | None = None,
 ) -> bytes:
     """Return the fused function of a block, pickled as Spark keeps user functions.
@@ -152,7 +151,7 @@ class FusedFilter:
         self,
         block: FilterBlock,
         options: RoutingOptions,
-        records: Accumulator[Records],
+        records: RecordsSink,
         driver: Address | None,
     ) -> None:
         """Bind a block to the way it is routed, where its tasks report, and whom they ask."""
@@ -192,7 +191,7 @@ class FusedFilter:
             news.end(record)
 
 
-def _fused_filter(content: bytes, records: Accumulator[Records]) -> FusedFilter:
+def _fused_filter(content: bytes, records: RecordsSink) -> FusedFilter:
     block, options, driver = unpacked(content)
     return FusedFilter(block, options, records, driver)
 

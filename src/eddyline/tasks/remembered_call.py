@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.accumulators import Accumulator
 
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.blocks.filter_block import FilterBlock
@@ -26,14 +25,12 @@ from eddyline.tasks.calling import WorkerFunction
 from eddyline.tasks.live_news import NOWHERE, LiveNews, live_news
 from eddyline.tasks.our_functions import packed, pickled, unpacked
 from eddyline.tasks.task_functions import task_functions
-from eddyline.tasks.task_records import Records, of_action, record_key
+from eddyline.tasks.task_records import RecordsSink, of_action, record_key
 from eddyline.tasks.worker_memory import WithMemory
 from eddyline.wall_clock import WallClock
 
 
-def remembered_command(
-    block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
-) -> bytes:
+def remembered_command(block: FilterBlock, options: RoutingOptions, records: RecordsSink) -> bytes:
     """Return the function of a block of one value, pickled as Spark keeps user functions."""
     call = RememberedCall(block, options, records)
     return pickled(arrow_columns.by_batch(call), spark_type(block.functions[0].return_type))
@@ -45,9 +42,7 @@ class RememberedCall:
     Spark does not say when a task ends, so each batch is reported by itself.
     """
 
-    def __init__(
-        self, block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
-    ) -> None:
+    def __init__(self, block: FilterBlock, options: RoutingOptions, records: RecordsSink) -> None:
         """Bind a block of one value to how it remembers and to where its tasks report."""
         self._block = block
         self._options = options
@@ -74,7 +69,7 @@ class RememberedCall:
             self._news.add(record)
 
 
-def _remembered_call(content: bytes, records: Accumulator[Records]) -> RememberedCall:
+def _remembered_call(content: bytes, records: RecordsSink) -> RememberedCall:
     block, options = unpacked(content)
     return RememberedCall(block, options, records)
 

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from pyspark import TaskContext
 from pyspark.accumulators import AccumulatorParam
@@ -25,6 +25,14 @@ _log = logging.getLogger("eddyline")
 
 Records: TypeAlias = dict[str, TaskRecord]
 """What the tasks of all blocks have reported, merged by block."""
+
+
+class RecordsSink(Protocol):
+    """Where a task puts what it has done: an accumulator, or what stands for one."""
+
+    def add(self, term: Records, /) -> None:
+        """Take the records of a task."""
+
 
 Listener: TypeAlias = Callable[[Records], None]
 """Hears what a task has reported."""

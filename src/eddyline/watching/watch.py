@@ -20,14 +20,20 @@ from rich import get_console
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from eddyline.asking.checked_numbers import positive_number, real_number, switch, whole_number
+from eddyline.asking.checked_numbers import (
+    checked_seed,
+    positive_number,
+    real_number,
+    switch,
+    whole_number,
+)
 from eddyline.blocks.chosen_policy import chosen_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.preference import PREFERRED
 from eddyline.errors import NotWatchableError
 from eddyline.expressions import calls_in
 from eddyline.host.classic import classic
-from eddyline.planner.adapt import checked_seed, table_of_session
+from eddyline.planner.adapt import table_of_session
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.notebook_output import NotebookOutput

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, udf
 from pyspark.sql.types import BooleanType
 
+from eddyline.explanation import BlockExplanation
 from eddyline.planner.adapt import adapt, explain
-from eddyline.planner.explanation import BlockExplanation
 from eddyline.planner.reporting import report
 
 fits = udf(lambda one, other: (one + other) % 3 == 0, BooleanType())

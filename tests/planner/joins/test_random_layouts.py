@@ -14,10 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import eddyline
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.planner.adapt import adapted_blocks
-from eddyline.planner.block_registry import Block
 from eddyline.planner.claim.reduction import BLOOM_BITS, Means, Rule
 from eddyline.planner.rewrite import reducing
 from tests.planner.joins.broadcasting import THRESHOLD

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
@@ -32,14 +31,11 @@ from eddyline.expressions import (
     And,
     Call,
     Case,
-    Coalesce,
     Expression,
-    Literal,
-    Or,
     called_where,
     calls_in,
 )
-from eddyline.expressions.terms import Term, conjuncts_of
+from eddyline.expressions.terms import Term, conjuncts_of, worth_routing
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.attempts import true_or_failed
 from eddyline.planner.read.chains import (
@@ -54,8 +50,6 @@ from eddyline.planner.read.concurrent_marks import mark_in
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.needs import NeedOf, unknown, without
 from eddyline.planner.read.throwing import may_throw
-
-MINIMUM_TERMS: Final = 2  # below that there is no order to choose
 
 
 @dataclass(frozen=True)
@@ -162,7 +156,7 @@ class _Judgement:
         # What is above one is for fewer rows than the block has.
         self._shares = self._shares and barrier is None
         guards = self._claimed and self._unsure
-        pays = self._later or guards or _worth_routing(self._claimed) or self._parts_are_used()
+        pays = self._later or guards or worth_routing(self._claimed) or self._parts_are_used()
         if not pays:
             few = DeclineReason.FEWER_THAN_TWO_TERMS
             known = self._terms.contents.functions
@@ -452,25 +446,3 @@ def is_made_on_the_way(call: Call, nest: Call, functions: Sequence[UserFunction]
     return call.arguments == nest.arguments and is_inside(
         functions[call.function], functions[nest.function]
     )
-
-
-def _worth_routing(conjuncts: Mapping[Expression, str]) -> bool:
-    """Whether there are terms that differ in what must be computed for them."""
-    terms = [term for whole in conjuncts for term in _terms_of(whole)]
-    needs = [frozenset(calls_in(term)) for term in terms if not isinstance(term, Literal)]
-    return len(set(needs)) >= MINIMUM_TERMS
-
-
-def _terms_of(expression: Expression) -> list[Expression]:
-    """Return the parts of a condition that some rows may be spared."""
-    if isinstance(expression, And | Or | Case | Coalesce):
-        return [term for child in expression.children for term in _terms_of(child)]
-    chosen = [child for child in expression.children if _has_choice(child)]
-    if isinstance(expression, Call) or not chosen:
-        return [expression]
-    return [term for child in expression.children for term in _terms_of(child)]
-
-
-def _has_choice(expression: Expression) -> bool:
-    """Whether there are parts of an expression that are computed for some rows only."""
-    return any(isinstance(node, And | Or | Case | Coalesce) for node in expression.walk())

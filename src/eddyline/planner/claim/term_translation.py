@@ -25,6 +25,7 @@ from eddyline.blocks.filter_block import (
 )
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.chance import looks_non_deterministic
+from eddyline.chance.iterator_state import iterator_is_stateless
 from eddyline.expressions import (
     And,
     Argument,
@@ -37,7 +38,6 @@ from eddyline.expressions import (
     reason_not_to_evaluate,
 )
 from eddyline.forgetful_mark import FORGETFUL
-from eddyline.planner.claim.iterator_state import iterator_is_stateless
 from eddyline.planner.read.attempts import attempt
 from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.planner.read.concurrent_marks import mark_in, mark_of
@@ -334,7 +334,7 @@ class Terms:
         if not self.takes_chance and (chance := looks_non_deterministic(commands)) is not None:
             raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, f"{name} {chance}")
         if kind in {FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR}:
-            state = iterator_is_stateless(function)
+            state = iterator_is_stateless(commands)
             if state is not None:
                 raise DeclinedError(DeclineReason.STATEFUL_ITERATOR, f"{name}: {state}")
         return self.contents.function(function, pickled), arrow

@@ -14,13 +14,13 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FilterBlock
+from eddyline.blocks.filter_block import FUSED_NAME, FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import And, Argument, Call, Case, Expression, with_children
 from eddyline.expressions.terms import conjuncts_of
-from eddyline.planner.read.chains import FUSED_NAME, ExpressionId, Tree
+from eddyline.planner.read.chains import ExpressionId, Tree
 
 Made: TypeAlias = Callable[[bytes], "FilterBlock | JoinBlock | None"]
 """Tells what block a fused function was made of."""

@@ -11,31 +11,14 @@ with handles into the JVM; :mod:`eddyline.planner.claim.filter_claim` decides ab
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final
 
 from eddyline import catalyst
+from eddyline.blocks.filter_block import FUSED_NAME
 from eddyline.catalyst import CatalystExpression, NodeFields, PickledFunction, Plan
 from eddyline.planner.read.translation import CatalystNode, tree_of
-from eddyline.reports.wording import one_line, shortened
-
-FUSED_NAME: Final = "eddy["  # no function of a user can be called like this
-
-LONGEST_NAME: Final = 100
-"""Letters of the name that a fused function has in Spark's plans and on its pages."""
-
-
-def fused_name(inside: Iterable[str]) -> str:
-    """Return the name of a fused function, with what runs in it.
-
-    >>> fused_name(["is_fraud(text)", "(score(amount) > 0.7)", "is_fraud(text)"])
-    'eddy[is_fraud(text), (score(amount) > 0.7)]'
-    """
-    text = ", ".join(dict.fromkeys(map(one_line, inside)))
-    return f"{FUSED_NAME}{shortened(text, LONGEST_NAME)}]"
-
 
 ExpressionId = tuple[int, str]
 """How Catalyst tells attributes apart: a number, and the JVM that gave it."""

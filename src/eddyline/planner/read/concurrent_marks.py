@@ -8,9 +8,10 @@ from typing import Any, Final
 from pyspark.serializers import CPickleSerializer
 
 from eddyline import catalyst
+from eddyline.blocks.filter_block import FUSED_NAME
 from eddyline.catalyst import Plan
 from eddyline.planner.read.cascade_marks import cascade_in, cascade_of
-from eddyline.planner.read.chains import FUSED_NAME, EvaluationLink, Tree
+from eddyline.planner.read.chains import EvaluationLink, Tree
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
 

@@ -9,13 +9,12 @@ above keeps its identity, so what stands on the chain need not change.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings, fused_name, identified
 from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -29,7 +28,6 @@ from eddyline.planner.read.chains import (
     Link,
     ProjectLink,
     Tree,
-    fused_name,
 )
 from eddyline.quirks import arrow_columns
 
@@ -196,13 +194,6 @@ def block_of(
         spared=len(claim.calls) > len(set(claim.calls.values())),
     )
     return identified(block)
-
-
-def identified(block: FilterBlock) -> FilterBlock:
-    """Return a block with the identity that only equal blocks have."""
-    block = replace(block, identity="")
-    # Frozen data all the way down, so equal blocks have equal texts.
-    return replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
 
 
 def block_over(

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructField, StructType
 from eddyline import catalyst
 from eddyline.asking.driver_channel import Address
 from eddyline.blocks.column_types import arrow_type, spark_type
-from eddyline.blocks.filter_block import SessionSettings
+from eddyline.blocks.filter_block import SessionSettings, fused_name
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import BlockLookup
 from eddyline.blocks.routing_options import RoutingOptions
@@ -39,7 +39,6 @@ from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_inputs import Input, in_relations, inputs_of, qualified, told_apart
 from eddyline.planner.claim.own_values import looked_up_query
 from eddyline.planner.claim.session_settings import session_settings
-from eddyline.planner.read.chains import fused_name
 from eddyline.planner.rewrite.sampled_keys import sampled_heavy_keys
 from eddyline.planner.rewrite.steps import (
     blobs_of,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings, identified
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import And, Argument, Call, Expression, calls_in, with_children
@@ -29,7 +29,7 @@ from eddyline.planner.claim.native_choice import NativeJoins
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Link, ProjectLink, Tree
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.regions import Region
-from eddyline.planner.rewrite.filter_rewrite import Fuse, block_of, block_over, identified
+from eddyline.planner.rewrite.filter_rewrite import Fuse, block_of, block_over
 from eddyline.planner.rewrite.measured_rows import measured_first
 from eddyline.planner.rewrite.reducing import Reducing
 

@@ -17,9 +17,12 @@ from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import (
     CALLED_ONCE,
+    FUSED_NAME,
     FilterBlock,
     SessionSettings,
     UserFunction,
+    fused_name,
+    identified,
 )
 from eddyline.blocks.nests import part_of, with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
@@ -28,15 +31,7 @@ from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import Call, Case, called_where
 from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.term_translation import Terms
-from eddyline.planner.read.chains import (
-    FUSED_NAME,
-    EvaluationLink,
-    ExpressionId,
-    ProjectLink,
-    Tree,
-    fused_name,
-    read_link,
-)
+from eddyline.planner.read.chains import EvaluationLink, ExpressionId, ProjectLink, Tree, read_link
 from eddyline.planner.read.concurrent_marks import mark_in
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.needed_results import NeededResults
@@ -59,7 +54,7 @@ from eddyline.planner.rewrite.asked_attributes import (
     used_below,
 )
 from eddyline.planner.rewrite.computed_below import carrying, paths_from, value_below
-from eddyline.planner.rewrite.filter_rewrite import Fuse, identified
+from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.replaced import replaced
 from eddyline.planner.rewrite.value_block import (
     ValueBlock,

@@ -14,17 +14,10 @@ from functools import partial
 from typing import TypeAlias
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FilterBlock
+from eddyline.blocks.filter_block import FUSED_NAME, FilterBlock
 from eddyline.blocks.join_block import Counted, JoinBlock
 from eddyline.catalyst import Plan
-from eddyline.planner.read.chains import (
-    FUSED_NAME,
-    ExpressionId,
-    FilterLink,
-    ProjectLink,
-    Tree,
-    read_link,
-)
+from eddyline.planner.read.chains import ExpressionId, FilterLink, ProjectLink, Tree, read_link
 from eddyline.planner.rewrite.replaced import replaced
 
 TellLimit: TypeAlias = "Callable[[bytes, int, Callable[[FilterBlock | JoinBlock], bool]], bytes]"

@@ -13,16 +13,16 @@ from typing import Final
 
 from eddyline import catalyst
 from eddyline.blocks.decline import not_understood
-from eddyline.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings, fused_name, identified
 from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import Call, Case, called_where
 from eddyline.planner.claim.term_translation import Terms
-from eddyline.planner.read.chains import EvaluationLink, fused_name
+from eddyline.planner.read.chains import EvaluationLink
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.needs import Need, conditions_of
-from eddyline.planner.rewrite.filter_rewrite import Fuse, identified
+from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.quirks import arrow_columns
 
 MOST_STAGES: Final = 3

@@ -59,7 +59,7 @@ class IteratorFunction:
 
     It is called with the first chunk, so what it sets up before its loop is set
     up once. If its iterator raises or ends early, it is called anew for the next
-    chunk; :func:`eddyline.planner.claim.iterator_state.iterator_is_stateless` tells of
+    chunk; :func:`eddyline.chance.iterator_state.iterator_is_stateless` tells of
     which functions that changes no answer.
     """
 

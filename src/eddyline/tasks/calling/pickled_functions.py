@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
-from pyspark import Broadcast
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.types import DataType
 
@@ -15,6 +14,7 @@ from eddyline.chance import chance_in
 from eddyline.digest import digest
 from eddyline.forgetful_mark import is_marked_forgetful
 from eddyline.latest import Latest
+from eddyline.quirks.broadcast_variables import BROADCAST
 
 UserCode = Callable[..., Any]
 
@@ -50,7 +50,7 @@ def load(commands: Sequence[bytes]) -> Loaded:
 def _load_one(command: bytes) -> tuple[UserCode, DataType]:
     serializer = CPickleSerializer()
     loaded: Any = serializer.loads(command)  # type: ignore[no-untyped-call]
-    if isinstance(loaded, Broadcast):
+    if isinstance(loaded, BROADCAST):
         loaded = serializer.loads(loaded.value)  # type: ignore[no-untyped-call]
     function, return_type = loaded
     return function, return_type

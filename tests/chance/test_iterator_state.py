@@ -15,9 +15,8 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import LongType
 
 import eddyline
-from eddyline.blocks.filter_block import FunctionKind, UserFunction
-from eddyline.planner.claim.iterator_state import iterator_is_stateless
-from tests.planner.claim.iterator_probes import ADVICE, Chunks, compiled, reason
+from eddyline.chance.iterator_state import iterator_is_stateless
+from tests.chance.iterator_probes import ADVICE, Chunks, compiled, reason
 
 Series = pd.Series
 
@@ -325,7 +324,6 @@ def test_looking_into_a_function_leaves_accumulators_alone() -> None:
 
 
 def test_a_function_that_cannot_be_unpickled_is_declined() -> None:
-    broken = UserFunction("probe", FunctionKind.ARROW_ITERATOR, (b"no pickle",), (), (), '"long"')
-    found = str(iterator_is_stateless(broken))
+    found = str(iterator_is_stateless((b"no pickle",)))
     assert "it cannot be unpickled on the driver" in found
     assert ADVICE not in found  # the mark could not be seen

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 
 import eddyline
-from tests.planner.claim.iterator_probes import ADVICE, Chunks, compiled, packed, reason
+from tests.chance.iterator_probes import ADVICE, Chunks, compiled, packed, reason
 
 
 @eddyline.stateless
@@ -23,7 +23,7 @@ PLAIN = compiled("for batch in batches:\n    yield batch")
 
 
 def test_the_mark_is_found_in_a_function_that_is_pickled_by_name() -> None:
-    assert len(packed(marked).commands[0]) < len(packed(eddyline.stateless(_in_full())).commands[0])
+    assert len(packed(marked)[0]) < len(packed(eddyline.stateless(_in_full()))[0])
     assert reason(marked) is None
 
 

@@ -17,22 +17,28 @@ import itertools
 import linecache
 import pickle
 import random
-from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, MutableSet
+from collections.abc import (
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+)
 from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
-from pyspark import Broadcast
 
-from eddyline.blocks.filter_block import UserFunction
 from eddyline.stateless_mark import is_marked_stateless
 
 # How PySpark makes these two anew from a pickle. A copy of an accumulator on the driver
 # takes the place of the user's own, and a broadcast variable is known to workers only.
 _LIVE: Final = (
     ("pyspark.accumulators", "_deserialize_accumulator"),
-    (Broadcast.__module__, "_from_id"),
+    ("pyspark.core.broadcast", "_from_id"),
+    ("pyspark.broadcast", "_from_id"),  # PySpark 3.5
 )
 
 _CONTAINERS: Final = (Iterator, MutableMapping, MutableSequence, MutableSet)
@@ -53,7 +59,7 @@ _FORBIDDEN: Final = frozenset(
 )
 
 
-def iterator_is_stateless(function: UserFunction) -> str | None:
+def iterator_is_stateless(commands: Sequence[bytes]) -> str | None:
     """Return why an iterator function may carry something from batch to batch; None if it cannot.
 
     Such a function is marked, or is one generator function of one parameter: assignments,
@@ -61,7 +67,7 @@ def iterator_is_stateless(function: UserFunction) -> str | None:
     assigns to variables and yields once. What the functions that it calls do cannot be
     seen from here.
     """
-    return next(filter(None, map(_why_not, function.commands)), None)
+    return next(filter(None, map(_why_not, commands)), None)
 
 
 def _why_not(command: bytes) -> str | None:

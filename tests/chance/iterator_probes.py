@@ -10,8 +10,7 @@ from typing import Any
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import LongType
 
-from eddyline.blocks.filter_block import FunctionKind, UserFunction
-from eddyline.planner.claim.iterator_state import iterator_is_stateless
+from eddyline.chance.iterator_state import iterator_is_stateless
 
 Chunks = Iterator[Any]
 
@@ -25,13 +24,10 @@ MODULE.CACHE = {}  # type: ignore[attr-defined]
 MODULE.PI = 3  # type: ignore[attr-defined]
 
 
-def packed(*functions: Callable[..., Any]) -> UserFunction:
+def packed(*functions: Callable[..., Any]) -> tuple[bytes, ...]:
     """Return a chain of functions as a block carries it."""
     dumps: Callable[[object], bytes] = CloudPickleSerializer().dumps  # type: ignore[no-untyped-call]
-    commands = tuple(dumps((each, LongType())) for each in functions)
-    return UserFunction(
-        "probe", FunctionKind.PANDAS_ITERATOR, commands, ('"long"',), (None,), '"long"'
-    )
+    return tuple(dumps((each, LongType())) for each in functions)
 
 
 def reason(*functions: Callable[..., Any]) -> str | None:

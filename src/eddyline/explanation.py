@@ -1,20 +1,22 @@
-"""What runs in eddies, what was left to Spark, and why."""
+"""What people are told of blocks: before they run, and after; what is left to Spark, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from eddyline import catalyst
-from eddyline.blocks.decline import LeftToSpark
-from eddyline.blocks.filter_block import UserFunction
-from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.decline import LOST, LeftToSpark
+from eddyline.blocks.filter_block import FilterBlock, UserFunction
+from eddyline.blocks.join_block import Block, JoinBlock
+from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.cascades.calibration import Calibration
 from eddyline.chance import looks_non_deterministic
 from eddyline.expressions import call_of
-from eddyline.planner.block_registry import Block
+from eddyline.reports.block_report import BlockReport
 from eddyline.reports.forecast import Forecast
+from eddyline.reports.plain_spark import with_plain_calls
+from eddyline.reports.records import TaskRecord
 
 _AFTERWARDS: Final = "(eddyline.report says, after an action, what became of these blocks.)"
 
@@ -89,7 +91,7 @@ class Explanation:
         """Return the whole explanation as text."""
         sections = []
         if self.dropped:
-            sections.append(f"{catalyst.LOST}\n{_indented(*self.dropped)}")
+            sections.append(f"{LOST}\n{_indented(*self.dropped)}")
         if self.blocks:
             numbered = (block.numbered(place) for place, block in enumerate(self.blocks, start=1))
             sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))
@@ -160,3 +162,29 @@ def _called(function: UserFunction) -> str:
 
 def _indented(*texts: str) -> str:
     return "\n".join(f"  {line}" for text in texts for line in text.splitlines())
+
+
+def block_report(
+    block: Block, options: RoutingOptions, record: TaskRecord | None, *, whole: bool = True
+) -> BlockReport:
+    """Return the report of a block; ``record`` is None where no task has reported.
+
+    The calls of plain Spark are said to be estimated in a block of joins with several
+    functions, between which it may filter, and where the block is not the ``whole`` of what Spark
+    plans by: where the DataFrame was derived from the adapted one, or where joins are beside it,
+    from which Spark derives filters, and below which it computes what is computed above.
+    """
+    if isinstance(block, JoinBlock):
+        inputs = tuple(relation.name for relation in block.query.relations)
+        names, steps, layout = " join ".join(inputs), block.steps, block.layout
+    else:
+        names = ", ".join(dict.fromkeys(function.name for function in block.functions))
+        steps, layout, inputs = block.texts, "", ()
+    if record is not None:
+        record = with_plain_calls(record)
+        if not whole or (isinstance(block, JoinBlock) and len(block.functions) > 1):
+            functions = tuple(replace(entry, estimated=True) for entry in record.functions)
+            record = replace(record, functions=functions)
+    reduced = block.reduced or (isinstance(block, FilterBlock) and block.spared)
+    policy = options.policy.name
+    return BlockReport(names, policy, options.seed, steps, record, layout, inputs, reduced)

@@ -1,0 +1,116 @@
+"""Python functions as Connect sends them: nests that Spark runs in one go, and what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql.connect import proto
+from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
+
+from eddyline.blocks.column_types import can_travel
+from eddyline.blocks.decline import DeclinedError, DeclineReason
+from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.chance.iterator_state import iterator_is_stateless
+from eddyline.connect.messages import Expression, python_function
+from eddyline.tasks.calling.uncallable import reason_not_to_call
+from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
+
+_ITERATORS = frozenset({FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR})
+_STANDING_FOR_OTHERS = (ConcurrentMark.__name__.encode(), CascadeMark.__name__.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCall:
+    """A call of a Python function, or of a nest ``f(g(x))`` that Spark evaluates in one go.
+
+    ``nest`` has the functions, outermost first, ``values`` are the arguments of the innermost one,
+    and ``keywords`` names those that are passed by keyword.
+    """
+
+    nest: tuple[proto.CommonInlineUserDefinedFunction, ...]
+    values: tuple[Expression, ...]
+    keywords: tuple[str | None, ...]
+
+    @property
+    def kind(self) -> int:
+        """Spark's evaluation type."""
+        return self.nest[0].python_udf.eval_type
+
+    @property
+    def name(self) -> str:
+        """The names of the functions, as they are nested."""
+        *outer, inner = (function.function_name for function in self.nest)
+        for name in outer[::-1]:
+            inner = f"{name}({inner})"
+        return inner
+
+    @property
+    def commands(self) -> tuple[bytes, ...]:
+        """The pickled functions, innermost first."""
+        return tuple(function.python_udf.command for function in reversed(self.nest))
+
+
+def python_call(expression: Expression) -> PythonCall | None:
+    """Return the call that an expression is; None for any other."""
+    function = python_function(expression)
+    if function is None:
+        return None
+    nest = [function]
+    while len(nest[-1].arguments) == 1 and (inner := python_function(nest[-1].arguments[0])):
+        if inner.python_udf.eval_type != function.python_udf.eval_type:
+            break
+        nest.append(inner)
+    values, keywords = [], []
+    for argument in nest[-1].arguments:
+        by_name = argument.HasField("named_argument_expression")
+        keywords.append(argument.named_argument_expression.key if by_name else None)
+        values.append(argument.named_argument_expression.value if by_name else argument)
+    return PythonCall(tuple(nest), tuple(values), tuple(keywords))
+
+
+def user_function(
+    call: PythonCall, types: tuple[str, ...], settings: SessionSettings
+) -> UserFunction:
+    """Return a function as a block has it, given its arguments' types; DeclinedError for none."""
+    name = call.name
+    if not all(function.deterministic for function in call.nest):
+        raise DeclinedError(DeclineReason.NON_DETERMINISTIC, name)
+    try:
+        kind = FunctionKind(call.kind)
+    except ValueError:
+        detail = f"{name} has Spark's evaluation type {call.kind}"
+        raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
+    returned = return_type(call)
+    if not can_travel(returned):
+        raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, f"{name} returns {returned}")
+    function = UserFunction(name, kind, call.commands, types, call.keywords, returned)
+    reason = reason_not_to_call(function) or _not_here(call, kind, types, settings)
+    if reason is not None:
+        raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
+    if kind in _ITERATORS and (state := iterator_is_stateless(call.commands)) is not None:
+        raise DeclinedError(DeclineReason.STATEFUL_ITERATOR, f"{name}: {state}")
+    return function
+
+
+def return_type(call: PythonCall) -> str:
+    """Return Spark's type of what a call returns, as JSON."""
+    declared = call.nest[0].python_udf.output_type
+    return str(proto_schema_to_pyspark_data_type(declared).json())
+
+
+def _not_here(
+    call: PythonCall, kind: FunctionKind, types: tuple[str, ...], settings: SessionSettings
+) -> str | None:
+    """Return why a function is not called by a block made on the client."""
+    if any(mark in command for command in call.commands for mark in _STANDING_FOR_OTHERS):
+        return "it is called where the driver is, out of the reach of a client of Spark Connect"
+    if len(call.nest) > 1 and (kind in _ITERATORS or any(call.keywords)):
+        return "it is called with what another function returns"
+    by_way_of_pandas = settings.legacy_pandas_conversion and kind is FunctionKind.ARROW_BATCHED
+    if by_way_of_pandas and any(text in _INTEGERS for text in types):
+        return "it may see integers as floats in a batch of Spark's that has a NULL"
+    return None
+
+
+_INTEGERS = frozenset({'"byte"', '"short"', '"integer"', '"long"'})
+"""Spark types, as JSON, that pandas has no NULL for."""

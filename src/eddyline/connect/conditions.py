@@ -1,0 +1,455 @@
+"""Translates conditions over Python functions, as Connect sends them, into a block's expressions.
+
+Catalyst casts operands until their types agree before it evaluates anything. A client sees none of
+that, so only what is plain is translated: operands of one type, numbers that are widened without
+loss, constants that have the same value in the type that they are compared with. Whatever else a
+condition has in it leaves it to Spark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline import expressions as ex
+from eddyline.blocks.column_types import arrow_type, can_travel
+from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
+from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.connect.called_functions import PythonCall, python_call, user_function
+from eddyline.connect.messages import (
+    COMPARISONS,
+    LOGIC,
+    Expression,
+    has_python,
+    is_leaf,
+    is_plain,
+    key_of,
+    named,
+    text_of,
+)
+from eddyline.expressions.strings import StringTest
+
+_OPERATORS: Final = {
+    "==": ex.ComparisonOperator.EQUAL,
+    **{str(operator): operator for operator in ex.ComparisonOperator if str(operator) != "="},
+}
+
+_ARITHMETIC: Final = {
+    "+": ex.ArithmeticOperator.ADD,
+    "-": ex.ArithmeticOperator.SUBTRACT,
+    "*": ex.ArithmeticOperator.MULTIPLY,
+    "/": ex.ArithmeticOperator.DIVIDE,
+    "%": ex.ArithmeticOperator.REMAINDER,
+}
+
+_TEXT_TESTS: Final = {
+    "startsWith": StringTest.STARTS_WITH,
+    "endsWith": StringTest.ENDS_WITH,
+    "contains": StringTest.CONTAINS,
+}
+
+_LITERALS: Final = {
+    "boolean": '"boolean"',
+    "byte": '"byte"',
+    "short": '"short"',
+    "integer": '"integer"',
+    "long": '"long"',
+    "float": '"float"',
+    "double": '"double"',
+    "string": '"string"',
+    "binary": '"binary"',
+    "date": '"date"',
+    "timestamp": '"timestamp"',
+    "timestamp_ntz": '"timestamp_ntz"',
+}
+"""Kinds of literals whose type says itself, with Spark's type as JSON."""
+
+_EXACT_IN_DOUBLE: Final = 1 << 53
+"""Whole numbers below that, and above its negative, are doubles as they are."""
+
+
+def asked_about(condition: Expression) -> dict[bytes, Expression]:
+    """Return the expressions whose types must be known to translate a condition.
+
+    Those are the arguments of its functions, and what Spark computes beside them.
+    """
+    asked: dict[bytes, Expression] = {}
+    pending = [condition]
+    while pending:
+        expression = pending.pop()
+        call = python_call(expression)
+        if call is not None:
+            wanted = list(call.values)
+            pending.extend(filter(has_python, wanted))
+        elif has_python(expression):
+            wanted = []
+            pending.extend(named(expression)[1])
+        else:
+            wanted = list(_with_operands(expression))
+        asked |= {key_of(one): one for one in wanted}
+    return asked
+
+
+def _with_operands(native: Expression) -> Iterator[Expression]:
+    """Yield a native expression and all that combines or compares to it; no constants."""
+    pending = [native]
+    while pending:
+        expression = pending.pop()
+        if not expression.HasField("literal"):
+            yield expression
+        name, operands = named(expression)
+        if name in COMPARISONS | LOGIC:
+            pending.extend(operands)
+
+
+class Conditions:
+    """Translates conditions, and gathers the contents of their block on the way.
+
+    ``types`` are Spark's types, as JSON, of what was :func:`asked_about`, by its key; ``ansi`` is
+    whether arithmetic raises where it has no result. Where conditions are ``guarded``, Spark may
+    compute the arguments of some functions for fewer rows than the block does. What cannot be
+    translated raises :class:`DeclinedError`, and leaves nothing of itself in the contents.
+    """
+
+    def __init__(
+        self,
+        types: Mapping[bytes, str],
+        settings: SessionSettings,
+        *,
+        ansi: bool,
+        guarded: bool = False,
+    ) -> None:
+        self.arguments: list[Expression] = []
+        self.functions: list[UserFunction] = []
+        self._types = types
+        self._settings = settings
+        self._ansi = ansi
+        self._guarded = guarded
+        self._places: dict[bytes, int] = {}
+
+    def condition(self, expression: Expression) -> ex.Expression:
+        """Translate a condition that depends on functions."""
+        arguments, functions = len(self.arguments), len(self.functions)
+        try:
+            made = self._expression(expression)
+            if ex.type_of(made) != pa.bool_():
+                raise not_understood(f"{text_of(expression)} is no condition")
+            reason = ex.reason_not_to_evaluate(made)
+            if reason is not None:
+                raise not_understood(reason)
+        except DeclinedError as declined:
+            del self.arguments[arguments:], self.functions[functions:]
+            self._places = {key: n for key, n in self._places.items() if n < arguments}
+            raise declined.of(text_of(expression)) from None
+        return made
+
+    def value(self, expression: Expression) -> ex.Call:
+        """Translate a call of a Python function."""
+        call = python_call(expression)
+        if call is None:
+            raise not_understood(text_of(expression))
+        return self._call(call)
+
+    def _expression(self, expression: Expression) -> ex.Expression:
+        call = python_call(expression)
+        if call is not None:
+            return self._call(call)
+        if expression.HasField("literal"):
+            return _own_literal(expression, self._settings.time_zone)
+        if not has_python(expression):
+            return self._native(expression)
+        name, operands = named(expression)
+        if name not in _MAKERS:
+            what = name or str(expression.WhichOneof("expr_type")).replace("_", " ")
+            raise not_understood(f"{what} over a Python function")
+        make: Callable[[str, Sequence[Expression]], ex.Expression]
+        make = getattr(self, f"_{_MAKERS[name]}")
+        return make(name, operands)
+
+    def _call(self, call: PythonCall) -> ex.Call:
+        values = tuple(
+            self._expression(value) if has_python(value) else self._given(value)
+            for value in call.values
+        )
+        types = tuple(self._type(value) for value in call.values)
+        for value, kind, made in zip(call.values, types, values, strict=True):
+            self._travelling(value, kind)
+            if ex.type_of(made) != arrow_type(kind, self._settings.time_zone):
+                raise not_understood(f"the type of {text_of(value)}")
+        function = user_function(call, types, self._settings)
+        if function not in self.functions:
+            self.functions.append(function)
+        number = self.functions.index(function)
+        return ex.Call(number, values, arrow_type(function.return_type, self._settings.time_zone))
+
+    def _given(self, value: Expression) -> ex.Argument:
+        """Return what carries an argument of a function."""
+        if not is_plain(value):
+            raise not_understood(f"{text_of(value)}, in which there may be Python functions")
+        return self._native(value) if self._guarded else self._argument(value)
+
+    def _argument(self, expression: Expression) -> ex.Argument:
+        """Return what carries the value of a native expression to the block."""
+        kind = self._type(expression)
+        self._travelling(expression, kind)
+        key = key_of(expression)
+        if key not in self._places:
+            self._places[key] = len(self.arguments)
+            self.arguments.append(expression)
+        return ex.Argument(self._places[key], arrow_type(kind, self._settings.time_zone))
+
+    def _native(self, expression: Expression) -> ex.Argument:
+        """Return what carries a native operand, which must not raise.
+
+        Spark might never have evaluated it, where another operand decides.
+        """
+        if not self._never_raises(expression):
+            raise DeclinedError(DeclineReason.MAY_THROW, text_of(expression))
+        return self._argument(expression)
+
+    def _never_raises(self, expression: Expression) -> bool:
+        if is_leaf(expression):
+            return True
+        name, operands = named(expression)
+        if name in {"and", "or", "not"}:
+            return all(
+                self._never_raises(operand) and self._type(operand) == '"boolean"'
+                for operand in operands
+            )
+        if name in {"isNull", "isNotNull"}:
+            return all(map(self._never_raises, operands))
+        if name in COMPARISONS and all(map(is_leaf, operands)):
+            kinds = {self._type(operand) for operand in operands}
+            return len(kinds) == 1 or kinds <= _NUMBERS
+        return False
+
+    def _type(self, expression: Expression) -> str:
+        """Return Spark's type, as JSON, of what the server was asked about."""
+        known = self._types.get(key_of(expression))
+        if known is not None:
+            return known
+        kind = expression.literal.WhichOneof("literal_type") if is_leaf(expression) else None
+        if kind in _LITERALS:
+            return _LITERALS[kind]
+        raise not_understood(f"the type of {text_of(expression)} is not known")
+
+    @staticmethod
+    def _travelling(expression: Expression, kind: str) -> None:
+        if not can_travel(kind):
+            detail = f"{text_of(expression)} is {kind}"
+            raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, detail)
+
+    # ------------------------------------------------------------ operators
+
+    def _connected(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
+        terms: list[ex.Expression] = []
+        make = ex.And if name == "and" else ex.Or
+        for term in map(self._expression, operands):
+            terms.extend(term.terms if isinstance(term, make) else (term,))
+        return make(tuple(terms))
+
+    def _negated(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
+        return ex.Not(self._expression(operands[0]))
+
+    def _null_test(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
+        test = ex.IsNull(self._expression(operands[0]))
+        return test if name == "isNull" else ex.Not(test)
+
+    def _nan_test(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
+        return ex.IsNaN(self._expression(operands[0]))
+
+    def _compared(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
+        left, right = self._alike(*map(self._expression, operands))
+        return ex.Comparison(_OPERATORS[name], left, right)
+
+    def _member(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
+        searched, *options = map(self._expression, operands)
+        kind = ex.type_of(searched)
+        return ex.In(searched, tuple(_constant(option, kind) for option in options))
+
+    def _computed(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
+        operator = _ARITHMETIC[name]
+        made = [self._expression(operand) for operand in operands]
+        if len(made) != 2:  # noqa: PLR2004 - a sign
+            raise not_understood(f"{name} of {len(made)} operands")
+        kind = _widened(*map(ex.type_of, made))
+        if operator is ex.ArithmeticOperator.DIVIDE:
+            kind = pa.float64()  # Spark divides whole numbers as doubles
+        sides = tuple(_as_type(side, kind) for side in made)
+        result = ex.arithmetic_type(operator, tuple(map(ex.type_of, sides)))
+        if result is None:
+            raise not_understood(f"{name} of {kind}")
+        return ex.Arithmetic(operator, sides, result, self._ansi)
+
+    def _chosen(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
+        made = [self._expression(operand) for operand in operands]
+        whens = list(zip(made[0::2], made[1::2], strict=False))
+        values = [value for _, value in whens] + (made[-1:] if len(made) % 2 else [])
+        kind = _one_type(values)
+        otherwise = made[-1] if len(made) % 2 else ex.Literal(None, kind)
+        return ex.Case(
+            tuple((condition, _constant_or_same(value, kind)) for condition, value in whens),
+            _constant_or_same(otherwise, kind),
+            kind,
+        )
+
+    def _first_known(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
+        made = [self._expression(operand) for operand in operands]
+        kind = _one_type(made)
+        return ex.Coalesce(tuple(_constant_or_same(value, kind) for value in made), kind)
+
+    def _text_test(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
+        return ex.StringMatch(_TEXT_TESTS[name], self._expression(operands[0]), _text(operands[1]))
+
+    def _pattern(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
+        if len(operands) != 2:  # noqa: PLR2004 - with an escape character
+            raise not_understood(f"{name} with an escape character")
+        searched, pattern = self._expression(operands[0]), _text(operands[1])
+        return ex.Like(searched, pattern, "\\") if name == "like" else ex.RLike(searched, pattern)
+
+    @staticmethod
+    def _alike(left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
+        """Return two operands in the type in which Spark compares them."""
+        if ex.type_of(left) == ex.type_of(right):
+            return left, right
+        if isinstance(right, ex.Literal) and (made := _same_constant(right, ex.type_of(left))):
+            return left, made
+        if isinstance(left, ex.Literal) and (made := _same_constant(left, ex.type_of(right))):
+            return made, right
+        kind = _widened(ex.type_of(left), ex.type_of(right))
+        return _as_type(left, kind), _as_type(right, kind)
+
+
+_MAKERS: Final = {
+    "and": "connected",
+    "or": "connected",
+    "not": "negated",
+    "isNull": "null_test",
+    "isNotNull": "null_test",
+    "isNaN": "nan_test",
+    "in": "member",
+    "when": "chosen",
+    "coalesce": "first_known",
+    "like": "pattern",
+    "rlike": "pattern",
+    **dict.fromkeys(_OPERATORS, "compared"),
+    **dict.fromkeys(_ARITHMETIC, "computed"),
+    **dict.fromkeys(_TEXT_TESTS, "text_test"),
+}
+"""What is understood: Connect's name, and the method that makes it here."""
+
+_NUMBERS: Final = frozenset({'"byte"', '"short"', '"integer"', '"long"', '"float"', '"double"'})
+"""Spark's types, as JSON, of numbers that are compared without an error."""
+
+
+# ---------------------------------------------------------------- types and constants
+
+
+def _widened(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """Return the type in which Spark computes with two numbers, where that loses nothing unseen.
+
+    Of whole numbers it is the wider one; with a double it is a double. What Spark makes of a float
+    and a whole number depends on its mode.
+    """
+    if left == right:
+        return left
+    whole = [kind for kind in (left, right) if ex.is_integer(kind)]
+    if len(whole) == 2:  # noqa: PLR2004 - both
+        return max(whole, key=lambda kind: int(kind.bit_width))
+    if pa.float64() in (left, right) and all(
+        ex.is_integer(kind) or ex.is_floating(kind) for kind in (left, right)
+    ):
+        return pa.float64()
+    raise not_understood(f"{left} beside {right}")
+
+
+def _as_type(operand: ex.Expression, kind: pa.DataType) -> ex.Expression:
+    if ex.type_of(operand) == kind:
+        return operand
+    if isinstance(operand, ex.Literal) and (made := _same_constant(operand, kind)):
+        return made
+    return ex.Cast(operand, kind, ansi=True)
+
+
+def _one_type(values: Sequence[ex.Expression]) -> pa.DataType:
+    """Return the type of values, one of which is no constant; DeclinedError where they differ."""
+    kinds = [ex.type_of(value) for value in values if not isinstance(value, ex.Literal)]
+    kind = kinds[0] if kinds else ex.type_of(values[0])
+    if any(other != kind for other in kinds):
+        raise not_understood(f"a choice among values of several types, {kind} being one")
+    return kind
+
+
+def _constant_or_same(value: ex.Expression, kind: pa.DataType) -> ex.Expression:
+    if not isinstance(value, ex.Literal) or value.type == kind:
+        return value
+    # A wider constant would widen the others.
+    if value.value is None:
+        return ex.Literal(None, kind)
+    raise not_understood(f"a choice of {value.type} beside {kind}")
+
+
+def _constant(option: ex.Expression, kind: pa.DataType) -> ex.Expression:
+    made = _same_constant(option, kind) if isinstance(option, ex.Literal) else None
+    if made is None:
+        raise not_understood(f"IN of {kind} among {ex.type_of(option)}")
+    return made
+
+
+def _same_constant(literal: ex.Literal, kind: pa.DataType) -> ex.Literal | None:
+    """Return a constant in another type in which it has the same value; None where it has none."""
+    value, own = literal.value, literal.type
+    if own == kind:
+        return literal
+    whole = isinstance(value, int) and ex.is_integer(own)
+    same: object = None
+    if pa.types.is_decimal128(kind) and (whole or isinstance(value, Decimal)):
+        same = _same_decimal(Decimal(str(value)), kind)
+    elif whole and ex.is_integer(kind):
+        most = 1 << (int(kind.bit_width) - 1)
+        same = value if -most <= int(str(value)) < most else None
+    elif whole and pa.types.is_float64(kind):
+        exact = abs(int(str(value))) < _EXACT_IN_DOUBLE
+        same = float(str(value)) if exact else None
+    elif pa.types.is_float64(kind) and pa.types.is_float32(own):
+        same = value
+    return None if same is None else ex.Literal(same, kind)
+
+
+def _same_decimal(value: Decimal, kind: pa.DataType) -> Decimal | None:
+    try:
+        scaled = value.quantize(Decimal(1).scaleb(-kind.scale))
+    except InvalidOperation:
+        return None
+    fits = scaled == value and len(scaled.as_tuple().digits) <= kind.precision
+    return scaled if fits else None
+
+
+def _own_literal(expression: Expression, time_zone: str) -> ex.Literal:
+    """Return a constant in its own type."""
+    literal = expression.literal
+    kind = literal.WhichOneof("literal_type")
+    if kind == "decimal":
+        value = Decimal(literal.decimal.value)
+        sign, digits, exponent = value.as_tuple()
+        del sign
+        if not isinstance(exponent, int):
+            raise not_understood("a decimal that is no number")
+        scale = max(-exponent, 0)
+        return ex.Literal(value, pa.decimal128(max(len(digits), scale, 1), scale))
+    if kind is None or kind not in _LITERALS:
+        raise not_understood(f"a constant of the kind {kind}")
+    found: object = getattr(literal, kind)
+    if kind == "date":
+        found = dt.date(1970, 1, 1) + dt.timedelta(days=literal.date)
+    return ex.Literal(found, arrow_type(_LITERALS[kind], time_zone))
+
+
+def _text(expression: Expression) -> str:
+    if not expression.HasField("literal") or not expression.literal.HasField("string"):
+        raise not_understood("a pattern that is not constant")
+    return expression.literal.string

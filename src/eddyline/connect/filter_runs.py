@@ -1,0 +1,311 @@
+"""Runs of filters, and how the conditions over Python functions in one become a block.
+
+Filters right above each other are one run: Spark makes one of them, too. The block's function takes
+the place of its conditions in the topmost filter, where all that it is given is still at hand; the
+native conditions stay where they are, and every relation keeps its number. Spark runs what is
+native first, wherever it was written, as it does without eddies.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings, identified
+from eddyline.blocks.nests import with_shared_parts
+from eddyline.connect.called_functions import PythonCall, python_call
+from eddyline.connect.conditions import Conditions, asked_about
+from eddyline.connect.messages import (
+    Expression,
+    Relation,
+    conjunction,
+    conjuncts,
+    copied,
+    has_python,
+    key_of,
+    parts,
+    python_functions,
+    text_of,
+)
+from eddyline.expressions import And, Call, calls_in, render
+from eddyline.expressions import Expression as Predicate
+from eddyline.expressions.terms import conjuncts_of, expression_of, worth_routing
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A conjunct of a filter of a run; ``level`` counts filters from the lowest."""
+
+    level: int
+    expression: Expression
+
+    @property
+    def dependent(self) -> bool:
+        """Whether it depends on a Python function."""
+        return has_python(self.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRun:
+    """Filters right above each other, the topmost first, and the conditions from the lowest on."""
+
+    nodes: tuple[Relation, ...]
+    conditions: tuple[Condition, ...]
+
+    @property
+    def below(self) -> Relation:
+        """What the filters are over."""
+        return self.nodes[-1].filter.input
+
+    @property
+    def dependent(self) -> tuple[Condition, ...]:
+        """The conditions over Python functions."""
+        return tuple(condition for condition in self.conditions if condition.dependent)
+
+    @property
+    def native(self) -> tuple[Condition, ...]:
+        """The others."""
+        return tuple(condition for condition in self.conditions if not condition.dependent)
+
+    def rewrite(self, taken: Sequence[Condition], decided: Sequence[Expression]) -> None:
+        """Put what blocks decide into the topmost filter, in the place of the conditions taken.
+
+        What is left over Python functions comes after it there, wherever it stood: Spark calls
+        functions of several kinds one kind after the other, and filters between them.
+        """
+        left = [one.expression for one in self.dependent if one not in taken]
+        for level, node in enumerate(reversed(self.nodes)):
+            kept = [one.expression for one in self.native if one.level == level]
+            if level == len(self.nodes) - 1:
+                kept += [*decided, *left]
+            node.filter.condition.CopyFrom(conjunction(kept))
+
+
+def run_at(node: Relation, longest: int = sys.maxsize) -> FilterRun:
+    """Return the run of filters of which a relation is the topmost.
+
+    A filter over a function that is not deterministic is a run of its own, as it is to Spark.
+    """
+    nodes = [node]
+    while len(nodes) < longest and nodes[-1].filter.input.HasField("filter"):
+        below = nodes[-1].filter.input
+        if not all(map(_is_deterministic, (nodes[-1], below))):
+            break
+        nodes.append(below)
+    conditions = [
+        Condition(level, copied(one))  # what is in a filter ends when that is written anew
+        for level, filtered in enumerate(reversed(nodes))
+        for one in conjuncts(filtered.filter.condition)
+    ]
+    return FilterRun(tuple(nodes), tuple(conditions))
+
+
+def _is_deterministic(node: Relation) -> bool:
+    functions = python_functions(node.filter.condition)
+    return all(function.deterministic for function in functions)
+
+
+@dataclass
+class FilterClaim:
+    """What of a run is claimed: its block, the block's arguments, and the conditions it decides."""
+
+    block: FilterBlock | None = None
+    arguments: list[Expression] = field(default_factory=list)
+    taken: list[Condition] = field(default_factory=list)
+    left: list[LeftToSpark] = field(default_factory=list)
+
+
+def questions(run: FilterRun) -> tuple[dict[bytes, Expression], list[Expression]]:
+    """Return what the server is asked about a run: expressions with types, and others."""
+    asked: dict[bytes, Expression] = {}
+    for condition in run.dependent:
+        asked |= asked_about(condition.expression)
+    return asked, [condition.expression for condition in run.native]
+
+
+def claimed(
+    run: FilterRun, types: dict[bytes, str], settings: SessionSettings, *, ansi: bool
+) -> FilterClaim:
+    """Return what of a run becomes a block, given the types that the server has told."""
+    steps = _steps(run.dependent)
+    guarded = any(steps)
+    claim = FilterClaim()
+    conditions, found = _translated(run.dependent, types, settings, claim, ansi, guarded)
+    left = [steps[n] for n, one in enumerate(run.dependent) if not _is_among(one, found)]
+    if left and any(steps[n] > min(left) for n in range(len(steps))):
+        # What Spark asks after something that is left to it is asked after that here, too.
+        early = [one for n, one in enumerate(run.dependent) if steps[n] <= min(left)]
+        for late in (one for one in run.dependent if one not in early and _is_among(one, found)):
+            after = "Spark asks something before it that is left to it"
+            why = DeclineReason.UNTRANSLATABLE
+            claim.left.append(LeftToSpark(text_of(late.expression), why, after))
+        conditions, found = _translated(early, types, settings, FilterClaim(), ansi, guarded)
+    if not found:
+        return claim
+    if not worth_routing(found):
+        few = DeclineReason.FEWER_THAN_TWO_TERMS
+        texts = (text_of(one.expression) for same in found.values() for one in same)
+        claim.left.extend(LeftToSpark(text, few) for text in texts)
+        return claim
+    stages = _stages(found, [function.kind for function in conditions.functions])
+    ordered = sorted(found, key=lambda predicate: _stage_of(predicate, stages))
+    claim.arguments = conditions.arguments
+    claim.taken = [one for predicate in ordered for one in found[predicate]]
+    claim.block = _block(ordered, stages, conditions, settings)
+    return claim
+
+
+_Found: TypeAlias = dict[Predicate, list[Condition]]
+"""Conditions by what they are translated to."""
+
+
+def _translated(
+    dependent: Sequence[Condition],
+    types: dict[bytes, str],
+    settings: SessionSettings,
+    claim: FilterClaim,
+    ansi: bool,  # noqa: FBT001 - as the session has it
+    guarded: bool,  # noqa: FBT001 - likewise
+) -> tuple[Conditions, _Found]:
+    """Return conditions translated; the ``claim`` gets what is left."""
+    conditions = Conditions(types, settings, ansi=ansi, guarded=guarded)
+    found: _Found = {}
+    for condition in dependent:
+        try:
+            predicate = conditions.condition(condition.expression)
+        except DeclinedError as declined:
+            claim.left.append(declined.left_to_spark())
+            continue
+        found.setdefault(predicate, []).append(condition)
+    return conditions, found
+
+
+def _is_among(condition: Condition, found: _Found) -> bool:
+    return any(condition is one for same in found.values() for one in same)
+
+
+def _block(
+    predicates: Sequence[Predicate],
+    stages: dict[Call, int],
+    conditions: Conditions,
+    settings: SessionSettings,
+) -> FilterBlock:
+    functions = with_shared_parts(conditions.functions)
+    names = tuple(map(text_of, conditions.arguments))
+    function_names = [function.name for function in functions]
+    whole = And(tuple(predicates)) if len(predicates) > 1 else predicates[0]
+    terms = map(expression_of, conjuncts_of(whole))
+    waits, after = _waiting(predicates, stages)
+    return identified(
+        FilterBlock(
+            "",
+            whole,
+            tuple(render(term, function_names, names) for term in terms),
+            functions,
+            (),
+            settings,
+            names,
+            waits=waits,
+            after=after,
+        )
+    )
+
+
+# ---------------------------------------------------------------- filters between functions
+
+
+CallT = TypeVar("CallT", bound=Hashable)
+
+
+def _in_steps(
+    calls: Iterable[CallT],
+    needs: Callable[[CallT], Iterable[CallT]],
+    kind_of: Callable[[CallT], int],
+) -> dict[CallT, int]:
+    """Return in which of Spark's steps calls are made, which come in the order of the query.
+
+    A step makes all calls of one kind, that of the first one whose arguments are there, and Spark
+    filters before the next. O(steps x calls).
+    """
+    waiting = list(dict.fromkeys(calls))
+    steps: dict[CallT, int] = {}
+    step = 0
+    while waiting:
+        ready = [call for call in waiting if all(inner in steps for inner in needs(call))]
+        made = [call for call in ready if kind_of(call) == kind_of(ready[0])]
+        steps |= dict.fromkeys(made, step)
+        waiting = [call for call in waiting if call not in steps]
+        step += 1
+    return steps
+
+
+def _steps(dependent: Sequence[Condition]) -> list[int]:
+    """Return in which step each condition over Python functions is decided."""
+    known: dict[bytes, PythonCall] = {}
+
+    def keys(expressions: Iterable[Expression]) -> list[bytes]:
+        found = []
+        pending = list(expressions)[::-1]
+        while pending:
+            one = pending.pop()
+            call = python_call(one)
+            if call is None:
+                pending.extend(reversed(list(_operands(one))))
+                continue
+            key = key_of(one)
+            known[key] = call
+            found += [key, *keys(call.values)]
+        return found
+
+    of_each = [keys([condition.expression]) for condition in dependent]
+    steps = _in_steps(
+        [key for of_one in of_each for key in of_one],
+        lambda key: keys(known[key].values),
+        lambda key: known[key].kind,
+    )
+    return [max((steps[key] for key in of_one), default=0) for of_one in of_each]
+
+
+def _operands(expression: Expression) -> Iterator[Expression]:
+    """Yield the expressions right below one, whatever it is."""
+    pending = list(parts(expression))
+    while pending:
+        one = pending.pop(0)
+        if isinstance(one, Expression):
+            yield one
+        else:
+            pending.extend(parts(one))
+
+
+def _stages(predicates: Iterable[Predicate], kinds: Sequence[int]) -> dict[Call, int]:
+    """Return in which step each call of predicates is made."""
+    return _in_steps(
+        (call for predicate in predicates for call in calls_in(predicate)),
+        lambda call: [inner for value in call.arguments for inner in calls_in(value)],
+        lambda call: kinds[call.function],
+    )
+
+
+def _stage_of(predicate: Predicate, stages: dict[Call, int]) -> int:
+    return max((stages[call] for call in calls_in(predicate)), default=0)
+
+
+def _waiting(
+    predicates: Sequence[Predicate], stages: dict[Call, int]
+) -> tuple[tuple[int, ...], tuple[tuple[Call, int], ...]]:
+    """Return the ``waits`` and the ``after`` of a block whose predicates stand in Spark's order."""
+    if not any(stages.values()):
+        return (), ()
+    terms = [
+        (term, _stage_of(predicate, stages))
+        for predicate in predicates
+        for term in conjuncts_of(predicate)
+    ]
+    steps = [step for _, step in dict(terms).items()]
+    before = [sum(other < step for other in steps) for step in range(max(stages.values()) + 1)]
+    waits = tuple(before[step] for step in steps)
+    after = tuple((call, before[step]) for call, step in stages.items() if before[step])
+    return (waits, after) if any(waits) else ((), ())

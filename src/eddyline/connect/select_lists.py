@@ -1,0 +1,94 @@
+"""Functions of which only the value is wanted, in select lists and aggregates: they remember.
+
+Each goes into a block of its own, which calls it once for each distinct tuple of arguments in a
+worker, where that pays. A column without an alias is called after the function that makes it, so
+there the block keeps that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eddyline.blocks.decline import DeclinedError, DeclineReason
+from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, SessionSettings, identified
+from eddyline.chance import looks_non_deterministic
+from eddyline.connect.called_functions import PythonCall, python_call
+from eddyline.connect.conditions import Conditions
+from eddyline.connect.messages import Expression, Relation, has_python, parts, text_of
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.forgetful_mark import FORGETFUL
+
+
+@dataclass(frozen=True, slots=True)
+class WantedValue:
+    """A call in a select list; ``expression`` is where it stands, to be written anew in place.
+
+    A ``named`` one makes a column that has a name whatever the function is called.
+    """
+
+    expression: Expression
+    call: PythonCall
+    named: bool
+
+
+def wanted_values(node: Relation) -> list[WantedValue]:
+    """Return the calls of a relation that may remember; none of another kind of relation."""
+    if node.HasField("project"):
+        tops = [(one, one.HasField("alias")) for one in node.project.expressions]
+    elif node.HasField("with_columns"):
+        tops = [(alias.expr, True) for alias in node.with_columns.aliases]
+    elif node.HasField("aggregate") and not node.aggregate.HasField("pivot"):
+        lists = (node.aggregate.grouping_expressions, node.aggregate.aggregate_expressions)
+        tops = [(one, one.HasField("alias")) for several in lists for one in several]
+    else:
+        return []
+    return [value for top, named in tops for value in _in(top, named=named)]
+
+
+def _in(top: Expression, *, named: bool) -> Iterator[WantedValue]:
+    """Yield the outermost calls below an expression whose arguments hold no function themselves."""
+    if not has_python(top):
+        return
+    call = python_call(top)
+    if call is None:
+        for below in _operands(top):
+            yield from _in(below, named=named)
+    elif any(map(has_python, call.values)):
+        for value in call.values:
+            yield from _in(value, named=named)
+    elif call.kind in CALLED_ONCE and call.values and (named or len(call.nest) == 1):
+        yield WantedValue(top, call, named)
+
+
+def _operands(expression: Expression) -> Iterator[Expression]:
+    """Yield the expressions right below one that is no Python function."""
+    pending = list(parts(expression))
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Expression):
+            yield one
+        elif not isinstance(one, Relation | Expression.Window):
+            pending.extend(parts(one))
+
+
+def remembering(
+    value: WantedValue, types: dict[bytes, str], settings: SessionSettings
+) -> tuple[FilterBlock, list[Expression]] | None:
+    """Return the block of a call, and its arguments; None for a function that forgets.
+
+    Raises :class:`DeclinedError` where that could not be exactly what Spark computes.
+    """
+    mark = FORGETFUL.encode()
+    if any(mark in command for command in value.call.commands):
+        return None
+    chance = looks_non_deterministic(value.call.commands)
+    if chance is not None:
+        detail = f"{value.call.name} {chance}"
+        raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, detail, text_of(value.expression))
+    conditions = Conditions(types, settings, ansi=True)
+    made = conditions.value(value.expression)
+    names = tuple(map(text_of, conditions.arguments))
+    functions = tuple(conditions.functions)
+    block = FilterBlock("", ALL_ROWS, (), functions, (made,), settings, names)
+    return identified(block), conditions.arguments
