@@ -123,11 +123,11 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 .PHONY: locks
 locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv)
 	$(COMPILE) $(ARGS) requirements/build.in -o requirements/build.txt
-	$(COMPILE) $(ARGS) --extra demo --extra lookups --extra spark --extra streaming --extra telemetry --group dev pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(ARGS) --extra connect --extra demo --extra lookups --extra spark --extra streaming --extra telemetry --group dev pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/release.in -o requirements/release.txt
 	for old in requirements/pyspark-*.in; do \
 		cp requirements/dev.txt $${old%.in}.txt; \
-		$(COMPILE) --extra demo --extra lookups --extra spark --extra streaming --extra telemetry --group dev pyproject.toml $$old -o $${old%.in}.txt || exit; \
+		$(COMPILE) --extra connect --extra demo --extra lookups --extra spark --extra streaming --extra telemetry --group dev pyproject.toml $$old -o $${old%.in}.txt || exit; \
 	done
 
 .PHONY: clean

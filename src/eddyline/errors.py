@@ -34,7 +34,7 @@ class BudgetSpentError(EddylineError, RuntimeError):
 
 
 class ConnectNotSupportedError(EddylineError, NotImplementedError, TypeError):
-    """A DataFrame or a session belongs to Spark Connect, where plans cannot be reached."""
+    """Something is asked for a DataFrame or a session of Spark Connect that needs the driver."""
 
 
 class CostError(EddylineError, ValueError):
@@ -121,8 +121,9 @@ class PySparkMissingError(EddylineError, ModuleNotFoundError):
             what = "PySpark is here without py4j, which it needs"
         else:
             what = (
-                "Eddyline needs classic PySpark, and here is only the client of Spark Connect. Use "
-                "an environment without pyspark-client: pip install 'eddyline[spark]'"
+                "This needs classic PySpark, and here is only the client of Spark Connect, with "
+                "which Eddyline has adapt, explain, report, enable and disable. Use an environment "
+                "without pyspark-client: pip install 'eddyline[spark]'"
             )
         super().__init__(
             f"{what}. A Spark download has both in $SPARK_HOME/python: put that folder and the "

@@ -19,7 +19,6 @@ from eddyline import expressions as ex
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
-from eddyline.connect.called_functions import PythonCall, python_call, user_function
 from eddyline.connect.messages import (
     COMPARISONS,
     LOGIC,
@@ -31,6 +30,7 @@ from eddyline.connect.messages import (
     named,
     text_of,
 )
+from eddyline.connect.sent_functions import PythonCall, python_call, user_function
 from eddyline.expressions.strings import StringTest
 
 _OPERATORS: Final = {
@@ -106,7 +106,7 @@ def _with_operands(native: Expression) -> Iterator[Expression]:
             pending.extend(operands)
 
 
-class Conditions:
+class ConditionReader:
     """Translates conditions, and gathers the contents of their block on the way.
 
     ``types`` are Spark's types, as JSON, of what was :func:`asked_about`, by its key; ``ansi`` is

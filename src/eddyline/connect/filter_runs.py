@@ -16,8 +16,7 @@ from typing import TypeAlias, TypeVar
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings, identified
 from eddyline.blocks.nests import with_shared_parts
-from eddyline.connect.called_functions import PythonCall, python_call
-from eddyline.connect.conditions import Conditions, asked_about
+from eddyline.connect.conditions import ConditionReader, asked_about
 from eddyline.connect.messages import (
     Expression,
     Relation,
@@ -30,13 +29,14 @@ from eddyline.connect.messages import (
     python_functions,
     text_of,
 )
+from eddyline.connect.sent_functions import PythonCall, python_call
 from eddyline.expressions import And, Call, calls_in, render
 from eddyline.expressions import Expression as Predicate
 from eddyline.expressions.terms import conjuncts_of, expression_of, worth_routing
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FilterConjunct:
     """A conjunct of a filter of a run; ``level`` counts filters from the lowest."""
 
     level: int
@@ -53,7 +53,7 @@ class FilterRun:
     """Filters right above each other, the topmost first, and the conditions from the lowest on."""
 
     nodes: tuple[Relation, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[FilterConjunct, ...]
 
     @property
     def below(self) -> Relation:
@@ -61,16 +61,16 @@ class FilterRun:
         return self.nodes[-1].filter.input
 
     @property
-    def dependent(self) -> tuple[Condition, ...]:
+    def dependent(self) -> tuple[FilterConjunct, ...]:
         """The conditions over Python functions."""
         return tuple(condition for condition in self.conditions if condition.dependent)
 
     @property
-    def native(self) -> tuple[Condition, ...]:
+    def native(self) -> tuple[FilterConjunct, ...]:
         """The others."""
         return tuple(condition for condition in self.conditions if not condition.dependent)
 
-    def rewrite(self, taken: Sequence[Condition], decided: Sequence[Expression]) -> None:
+    def rewrite(self, taken: Sequence[FilterConjunct], decided: Sequence[Expression]) -> None:
         """Put what blocks decide into the topmost filter, in the place of the conditions taken.
 
         What is left over Python functions comes after it there, wherever it stood: Spark calls
@@ -96,7 +96,7 @@ def run_at(node: Relation, longest: int = sys.maxsize) -> FilterRun:
             break
         nodes.append(below)
     conditions = [
-        Condition(level, copied(one))  # what is in a filter ends when that is written anew
+        FilterConjunct(level, copied(one))  # what is in a filter ends when that is written anew
         for level, filtered in enumerate(reversed(nodes))
         for one in conjuncts(filtered.filter.condition)
     ]
@@ -114,7 +114,7 @@ class FilterClaim:
 
     block: FilterBlock | None = None
     arguments: list[Expression] = field(default_factory=list)
-    taken: list[Condition] = field(default_factory=list)
+    taken: list[FilterConjunct] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
 
 
@@ -158,20 +158,20 @@ def claimed(
     return claim
 
 
-_Found: TypeAlias = dict[Predicate, list[Condition]]
+_Found: TypeAlias = dict[Predicate, list[FilterConjunct]]
 """Conditions by what they are translated to."""
 
 
 def _translated(
-    dependent: Sequence[Condition],
+    dependent: Sequence[FilterConjunct],
     types: dict[bytes, str],
     settings: SessionSettings,
     claim: FilterClaim,
     ansi: bool,  # noqa: FBT001 - as the session has it
     guarded: bool,  # noqa: FBT001 - likewise
-) -> tuple[Conditions, _Found]:
+) -> tuple[ConditionReader, _Found]:
     """Return conditions translated; the ``claim`` gets what is left."""
-    conditions = Conditions(types, settings, ansi=ansi, guarded=guarded)
+    conditions = ConditionReader(types, settings, ansi=ansi, guarded=guarded)
     found: _Found = {}
     for condition in dependent:
         try:
@@ -183,14 +183,14 @@ def _translated(
     return conditions, found
 
 
-def _is_among(condition: Condition, found: _Found) -> bool:
+def _is_among(condition: FilterConjunct, found: _Found) -> bool:
     return any(condition is one for same in found.values() for one in same)
 
 
 def _block(
     predicates: Sequence[Predicate],
     stages: dict[Call, int],
-    conditions: Conditions,
+    conditions: ConditionReader,
     settings: SessionSettings,
 ) -> FilterBlock:
     functions = with_shared_parts(conditions.functions)
@@ -242,7 +242,7 @@ def _in_steps(
     return steps
 
 
-def _steps(dependent: Sequence[Condition]) -> list[int]:
+def _steps(dependent: Sequence[FilterConjunct]) -> list[int]:
     """Return in which step each condition over Python functions is decided."""
     known: dict[bytes, PythonCall] = {}
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, SessionSettings, identified
 from eddyline.chance import looks_non_deterministic
-from eddyline.connect.called_functions import PythonCall, python_call
-from eddyline.connect.conditions import Conditions
+from eddyline.connect.conditions import ConditionReader
 from eddyline.connect.messages import Expression, Relation, has_python, parts, text_of
+from eddyline.connect.sent_functions import PythonCall, python_call
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.forgetful_mark import FORGETFUL
 
@@ -86,7 +86,7 @@ def remembering(
     if chance is not None:
         detail = f"{value.call.name} {chance}"
         raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, detail, text_of(value.expression))
-    conditions = Conditions(types, settings, ansi=True)
+    conditions = ConditionReader(types, settings, ansi=True)
     made = conditions.value(value.expression)
     names = tuple(map(text_of, conditions.arguments))
     functions = tuple(conditions.functions)

@@ -43,9 +43,10 @@ def chosen_session(spark: SparkSession | None) -> SparkSession:
 
 def _not_classic(given: object, wanted: type) -> ConnectNotSupportedError:
     return ConnectNotSupportedError(
-        f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. Eddyline "
-        "rewrites query plans inside Spark's driver, which Spark Connect does not let it "
-        "reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
+        f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. This needs "
+        "Spark's driver, which Spark Connect does not let Eddyline reach; eddyline.adapt, explain, "
+        "report, enable and disable do without. Use a classic session: "
+        "SparkSession.builder.master(…) without remote(…)."
     )
 
 

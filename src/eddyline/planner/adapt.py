@@ -124,7 +124,7 @@ def adapt(
 
     - ``TypeError``: ``df`` is not a DataFrame, or an argument has the wrong type, as a policy that
       lacks a method or cannot be pickled.
-    - ``ConnectNotSupportedError``: ``df`` belongs to Spark Connect.
+    - ``ConnectNotSupportedError``: ``df`` belongs to Spark Connect, older than 4.1.
     - ``UnknownPolicyError``: there is no policy of that name.
     - ``ValueError``: ``seed`` is negative, or ``joins``, ``memory`` or ``worth`` has another value
       than those above.
