@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow.parquet as pq
 import pyspark
 from pyspark import SparkContext
@@ -77,7 +78,7 @@ def tables(folder: Path, size: float) -> list[str]:
             path.mkdir()
             table = made(name, number)
             for part in range(2):
-                pq.write_table(table.take(range(part, len(table), 2)), path / f"{part}.parquet")
+                pq.write_table(table.take(np.arange(part, len(table), 2)), path / f"{part}.parquet")
         statements.append(
             f"CREATE OR REPLACE TEMPORARY VIEW {name} USING parquet OPTIONS (path '{path}')"
         )
@@ -109,7 +110,7 @@ def server(folder: Path, functions: Path) -> Iterator[tuple[int, int]]:
     hive = (f"port={jdbc}", "bind.host=127.0.0.1")
     listening = [word for each in hive for word in ("--hiveconf", f"hive.server2.thrift.{each}")]
     command = [submit, *pairs, "--jars", eddyline.jar(), "--class", THRIFT, "spark-internal"]
-    with java_for_launch(), (folder / "log").open("w") as log:
+    with java_for_launch(), (folder / "server.txt").open("w") as log:
         running = subprocess.Popen(  # noqa: S603 - a program of Spark's
             [*command, *listening], stdout=log, stderr=log, cwd=folder, env=environment()
         )
@@ -207,7 +208,7 @@ def measured(ask: Ask, views: Sequence[str], turns: int, only: str) -> dict[str,
     for each in QUERIES:
         if only not in each.name:
             continue
-        text = f"SELECT count(*) AS n, sum(xxhash64(*)) AS s FROM ({each.sql})"  # noqa: S608
+        text = f"SELECT count(*) AS n, sum(hash(*)) AS s FROM ({each.sql})"  # noqa: S608
 
         def switched(on: str, text: str = text) -> object:
             ask(f"SET spark.eddyline.enabled={on}")
