@@ -117,7 +117,8 @@ def test_metrics_of_ours_do_not_reach_the_user(verbs: Mapping[str, Any]) -> None
 
 
 def test_what_is_derived_from_an_adapted_frame_is_known(verbs: Mapping[str, Any]) -> None:
-    assert verbs["derived"] == {"rows": 49, "explained": True, "reported": True, "again": True}
+    known = {"explained": True, "left": False, "reported": True, "again": True}
+    assert verbs["derived"] == {"rows": 49, **known}
 
 
 def test_an_error_counts_where_all_others_accept_the_row(verbs: Mapping[str, Any]) -> None:
@@ -136,6 +137,7 @@ def test_what_is_left_keeps_its_place_among_kinds(verbs: Mapping[str, Any]) -> N
 def test_all_queries_of_a_session(verbs: Mapping[str, Any]) -> None:
     entry = verbs["enabled"]
     assert entry["same"]
+    assert entry["adapted"] == [True, 2]  # in the blocks of before, and in no others
     assert entry["rows"] == 1000
     assert entry["shown"] == 8
     assert entry["written"] == 100

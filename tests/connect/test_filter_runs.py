@@ -20,6 +20,10 @@ from eddyline.blocks.filter_block import SessionSettings
 from eddyline.connect.conditions import asked_about
 from eddyline.connect.filter_runs import FilterClaim, FilterRun, claimed, questions, run_at
 from eddyline.connect.messages import conjuncts, key_of, python_functions, text_of
+from eddyline.connect.sent_functions import needs_driver
+from eddyline.connect.verbs import require_no_driver
+from eddyline.errors import ConnectNotSupportedError
+from eddyline.tasks.not_adapted import ConcurrentMark
 
 F: Any = functions  # Connect's columns have more to them than their types say
 
@@ -168,11 +172,21 @@ def test_a_function_left_to_chance_is_a_run_of_its_own() -> None:
     assert len(run_at(relation).nodes) == 1
 
 
+def test_functions_that_are_called_at_the_driver_are_known() -> None:
+    mark = ConcurrentMark("ask", 1, 8, "", "")
+    (function,) = python_functions(udf(mark, LongType())("id")._expr.to_plan(None))
+    assert needs_driver(function.python_udf.command)
+    relation = filtered(udf(mark, BooleanType())("id"))
+    with pytest.raises(ConnectNotSupportedError, match="where the driver is"):
+        require_no_driver(relation)
+    require_no_driver(filtered(good("id")))
+
+
 def test_places_in_a_program_tell_nothing_apart() -> None:
     one = (F.col("id") > 3)._expr.to_plan(None)
     two = (F.col("id") > 3)._expr.to_plan(None)
     two.common.origin.python_origin.call_site = "elsewhere.py:3"
     assert key_of(one) == key_of(two)
     assert list(asked_about(good("id")._expr.to_plan(None))) == [
-        key_of(F.col("id")._expr.to_plan(None))  # type: ignore[attr-defined]
+        key_of(F.col("id")._expr.to_plan(None))
     ]

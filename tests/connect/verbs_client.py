@@ -89,6 +89,7 @@ def derived() -> dict[str, Any]:
     return {
         "rows": len(rows(on)),
         "explained": "Runs in eddies" in str(eddyline.explain(on)),
+        "left": "Left to Spark" in str(eddyline.explain(on)),
         "reported": eddyline.report(on).blocks[0].record is not None,
         "again": eddyline.adapt(on) is on,
     }
@@ -131,8 +132,11 @@ def left_in_order() -> dict[str, Any]:
 def enabled() -> dict[str, Any]:
     df = numbers().filter(even("id") & tenth("id"))
     plain = rows(df)
+    adapted = eddyline.adapt(df.select("id", even("id")))
     enabling: Any = eddyline.enable(spark)
     same = rows(df) == plain
+    as_it_was = rows(adapted) == rows(df.select("id", even("id")))
+    twice = [block.record.tasks for block in eddyline.report(adapted).blocks if block.record]
     record = eddyline.report(df).blocks[0].record
     assert record is not None
     with redirect_stdout(io.StringIO()) as shown:
@@ -152,6 +156,7 @@ def enabled() -> dict[str, Any]:
     assert every is not None
     return {
         "same": same,
+        "adapted": [as_it_was, len(twice)],
         "rows": record.rows_in,
         "shown": shown.getvalue().count("\n"),
         "written": written,

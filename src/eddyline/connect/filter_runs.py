@@ -23,6 +23,7 @@ from eddyline.connect.messages import (
     conjunction,
     conjuncts,
     copied,
+    has_ours,
     has_python,
     key_of,
     parts,
@@ -44,8 +45,13 @@ class FilterConjunct:
 
     @property
     def dependent(self) -> bool:
-        """Whether it depends on a Python function."""
-        return has_python(self.expression)
+        """Whether it depends on a Python function of the user's."""
+        return has_python(self.expression) and not self.ours
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is what a block decides that is there already."""
+        return has_ours(self.expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class FilterRun:
     @property
     def native(self) -> tuple[FilterConjunct, ...]:
         """The others."""
-        return tuple(condition for condition in self.conditions if not condition.dependent)
+        return tuple(one for one in self.conditions if not (one.dependent or one.ours))
 
     def rewrite(self, taken: Sequence[FilterConjunct], decided: Sequence[Expression]) -> None:
         """Put what blocks decide into the topmost filter, in the place of the conditions taken.
@@ -76,11 +82,12 @@ class FilterRun:
         What is left over Python functions comes after it there, wherever it stood: Spark calls
         functions of several kinds one kind after the other, and filters between them.
         """
+        before = [one.expression for one in self.conditions if one.ours]
         left = [one.expression for one in self.dependent if one not in taken]
         for level, node in enumerate(reversed(self.nodes)):
             kept = [one.expression for one in self.native if one.level == level]
             if level == len(self.nodes) - 1:
-                kept += [*decided, *left]
+                kept += [*before, *decided, *left]
             node.filter.condition.CopyFrom(conjunction(kept))
 
 

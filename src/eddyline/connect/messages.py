@@ -13,11 +13,16 @@ from typing import Any, Final, TypeAlias
 
 from pyspark.sql.connect import functions, proto
 
+from eddyline.tasks import our_functions
+
 Expression: TypeAlias = proto.Expression
 Relation: TypeAlias = proto.Relation
 
 UDF: Final = "common_inline_user_defined_function"
 """The field of an expression that calls a function which the message brings along."""
+
+OURS: Final = our_functions.__name__.encode()
+"""Is in the pickle of each function that we make: a worker begins by importing that module."""
 
 COMPARISONS: Final = frozenset({"==", "<=>", "<", "<=", ">", ">="})
 """Names under which Connect knows comparisons."""
@@ -72,6 +77,16 @@ def python_functions(message: Any) -> Iterator[proto.CommonInlineUserDefinedFunc
     for part in everything(message):
         if isinstance(part, proto.CommonInlineUserDefinedFunction) and part.HasField("python_udf"):
             yield part
+
+
+def is_ours(function: proto.CommonInlineUserDefinedFunction) -> bool:
+    """Whether a function is one that an earlier rewriting has made."""
+    return OURS in function.python_udf.command
+
+
+def has_ours(message: Any) -> bool:  # noqa: ANN401 - likewise
+    """Whether there is a function of ours in a message."""
+    return any(map(is_ours, python_functions(message)))
 
 
 def has_python(message: Any) -> bool:  # noqa: ANN401 - likewise

@@ -103,7 +103,10 @@ class PlanRewriter:
 
     def hidden(self, relation: Relation) -> tuple[LeftToSpark, ...]:
         """Return what calls Python functions where no client sees them; one request."""
-        if has_python(relation) or not self._server.explained(relation).python:
+        inside = (one for one in everything(relation) if isinstance(one, Relation))
+        if has_python(relation) or any(map(_runs_at_once, inside)):
+            return ()
+        if not self._server.explained(relation).python:
             return ()
         text = "functions that SQL text or a view calls"
         return (_out_of_reach(text, "the client sends their names only"),)

@@ -14,7 +14,7 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, SessionSettings, identified
 from eddyline.chance import looks_non_deterministic
 from eddyline.connect.conditions import ConditionReader
-from eddyline.connect.messages import Expression, Relation, has_python, parts, text_of
+from eddyline.connect.messages import Expression, Relation, has_python, is_ours, parts, text_of
 from eddyline.connect.sent_functions import PythonCall, python_call
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.forgetful_mark import FORGETFUL
@@ -51,6 +51,8 @@ def _in(top: Expression, *, named: bool) -> Iterator[WantedValue]:
     if not has_python(top):
         return
     call = python_call(top)
+    if call is not None and any(map(is_ours, call.nest)):
+        return
     if call is None:
         for below in _operands(top):
             yield from _in(below, named=named)

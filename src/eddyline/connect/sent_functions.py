@@ -16,7 +16,8 @@ from eddyline.tasks.calling.uncallable import reason_not_to_call
 from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
 
 _ITERATORS = frozenset({FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR})
-_STANDING_FOR_OTHERS = (ConcurrentMark.__name__.encode(), CascadeMark.__name__.encode())
+_MARKS = (ConcurrentMark.__name__.encode(), CascadeMark.__name__.encode())
+_MARKED = ConcurrentMark.__module__.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,11 @@ def user_function(
     return function
 
 
+def needs_driver(command: bytes) -> bool:
+    """Whether a pickled function stands for one that is called where the driver is."""
+    return _MARKED in command and any(mark in command for mark in _MARKS)
+
+
 def return_type(call: PythonCall) -> str:
     """Return Spark's type of what a call returns, as JSON."""
     declared = call.nest[0].python_udf.output_type
@@ -102,7 +108,7 @@ def _not_here(
     call: PythonCall, kind: FunctionKind, types: tuple[str, ...], settings: SessionSettings
 ) -> str | None:
     """Return why a function is not called by a block made on the client."""
-    if any(mark in command for command in call.commands for mark in _STANDING_FOR_OTHERS):
+    if any(map(needs_driver, call.commands)):
         return "it is called where the driver is, out of the reach of a client of Spark Connect"
     if len(call.nest) > 1 and (kind in _ITERATORS or any(call.keywords)):
         return "it is called with what another function returns"

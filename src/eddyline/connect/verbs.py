@@ -20,8 +20,10 @@ from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.connect.client_book import ClientBook, SentBlock, book_of
+from eddyline.connect.messages import python_functions
 from eddyline.connect.package_archive import send_once
 from eddyline.connect.plan_rewriting import Makers, PlanRewriter, PlanRewriting
+from eddyline.connect.sent_functions import needs_driver
 from eddyline.connect.server_answers import Server
 from eddyline.engine.policies.policy import Policy
 from eddyline.errors import ConnectNotSupportedError
@@ -72,14 +74,17 @@ def adapt(
     ``memory`` make no difference. ``df`` itself is returned where no block pays.
 
     Raises ``TypeError``, ``ValueError`` and ``UnknownPolicyError`` for other arguments than the
-    classic verb takes, and ``ConnectNotSupportedError`` for a Spark older than 4.1.
+    classic verb takes, and ``ConnectNotSupportedError`` for a Spark older than 4.1 and for
+    concurrent functions and cascades.
     """
     options = chosen(policy, seed, worth, remember=remember)
     if switch(pin_order, "pin_order"):
         return df
     client = client_of(df)
     book = book_of(client)
-    rewriting = rewritten(client, relation_of(df), options(book.next_run()))
+    relation = relation_of(df)
+    require_no_driver(relation)
+    rewriting = rewritten(client, relation, options(book.next_run()))
     if not rewriting.changed:
         return df
     plan = AdaptedPlan(df._plan, rewriting.relation, tuple(rewriting.left))
@@ -185,6 +190,17 @@ def require_version(client: SparkConnectClient) -> None:
             raise ConnectNotSupportedError(
                 f"{whose} is {'.'.join(map(str, version))}: Eddyline adapts DataFrames of Spark "
                 f"Connect from {oldest} on, at the client and at the server."
+            )
+
+
+def require_no_driver(relation: Relation) -> None:
+    """Raise ConnectNotSupportedError for a function that is called where the driver is."""
+    for function in python_functions(relation):
+        if needs_driver(function.python_udf.command):
+            raise ConnectNotSupportedError(
+                f"{function.function_name} is a concurrent function or a cascade, which is called "
+                "where the driver is. No task reaches a client of Spark Connect: use a classic "
+                "session, or an ordinary Python function."
             )
 
 
