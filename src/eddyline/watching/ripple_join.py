@@ -143,23 +143,27 @@ class RippleJoin:
     def _decide(self) -> bool:
         """Ask for the units of another round; tell whether there are any."""
         given = self._round()
+        if not any(given):  # what is read now was decided before
+            return False
         for source, units in zip(self.inputs, given, strict=True):
-            source.rate = units / max(sum(given), 1)
+            source.rate = units / sum(given)
             if units:
                 source.wanted += units
                 source.scan.want(units)
         # In turns, as fits their numbers.
         turns = sorted(((i + 0.5) / n, r) for r, n in enumerate(given) for i in range(n))
         self._wanted += [number for _, number in turns]
-        return any(given)
+        return True
 
     def _round(self) -> Sequence[int]:
         left = [source.units - source.wanted for source in self.inputs]
+        if not any(left):
+            return left
         if self._is_full():
             # What is left of each, in bytes.
             smaller = min(
                 (number for number, units in enumerate(left) if units),
-                key=lambda n: self.inputs[n].held / self.inputs[n].done * left[n],
+                key=lambda n: self.inputs[n].held / max(self.inputs[n].done, 1) * left[n],
             )
             return [min(ROUND, n) if r == smaller else 0 for r, n in enumerate(left)]
         return self._rates(
