@@ -157,13 +157,11 @@ class RippleJoin:
 
     def _round(self) -> Sequence[int]:
         left = [source.units - source.wanted for source in self.inputs]
-        if not any(left):
-            return left
         if self._is_full():
             # What is left of each, in bytes.
             smaller = min(
                 (number for number, units in enumerate(left) if units),
-                key=lambda n: self.inputs[n].held / max(self.inputs[n].done, 1) * left[n],
+                key=lambda n: self.inputs[n].held / self.inputs[n].done * left[n],
             )
             return [min(ROUND, n) if r == smaller else 0 for r, n in enumerate(left)]
         return self._rates(
