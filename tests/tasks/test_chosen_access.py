@@ -155,6 +155,7 @@ MANY = [(n % 7, n % 5, n % 2) for n in range(20)]
 @settings(max_examples=25, deadline=None)
 @example(Case(MANY, [(n % 6, n % 4) for n in range(9)], (0, 1), 1, None, (NO_KEYS,) * 2, 1))
 @example(Case(MANY, [(n, n % 4) for n in range(9)], (0,), 3, 2, (NO_KEYS,) * 2, 1))
+@example(Case([], [(0, 1), (1, 0)], (0, 1), 1, None, (frozenset([0]), NO_KEYS), 2))
 @given(cases)
 def test_any_mixture_of_access_methods_gives_the_rows_of_the_join(case: Case) -> None:
     if len(case.columns) > 1:  # then one task brings all keys
@@ -171,5 +172,9 @@ def test_any_mixture_of_access_methods_gives_the_rows_of_the_join(case: Case) ->
         rows = list(case.table)
     else:
         rows = [(row["a"], row["b"], row["v"]) for row in came]
-        assert not any(asked[key] > 1 for key in asked)
+        # Keys of a call that fails are asked for again, each half of them alone.
+        failed = {
+            c for c in case.columns if any(given[c] in case.failing[c] for given in case.given)
+        }
+        assert not any(count > 1 for (c, _), count in asked.items() if c not in failed)
     assert joined(case, rows) == joined(case, case.table)
