@@ -9,7 +9,7 @@ from textwrap import dedent
 import pandas as pd
 import pytest
 
-from eddyline.app import parser
+from eddyline.app import help_texts
 from tests.app.conftest import Run
 
 RULES = """
@@ -42,8 +42,11 @@ def examples(text: str, command: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines if f" eddyline {command} " in line]
 
 
-SQL = [*examples(parser._EXAMPLES, "sql"), *examples(parser._SQL_EXAMPLES, "sql")]
-EXPLAIN = [*examples(parser._EXAMPLES, "explain"), *examples(parser._EXPLAIN_EXAMPLES, "explain")]
+SQL = [*examples(help_texts.EXAMPLES, "sql"), *examples(help_texts.SQL_EXAMPLES, "sql")]
+EXPLAIN = [
+    *examples(help_texts.EXAMPLES, "explain"),
+    *examples(help_texts.EXPLAIN_EXAMPLES, "explain"),
+]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from eddyline import __version__
+from eddyline.app import help_texts
 from eddyline.app.invocation import (
     DemoInvocation,
     DemoLookupsInvocation,
@@ -45,99 +46,6 @@ _LOOKUP_SAMPLE = 1_500
 
 _MOST_ROWS = 2**31 - 2
 """Spark counts a limit in 32 bits, and one more row is asked for to see if there are more."""
-
-_DESCRIPTION = """\
-Run the Python predicates of Spark queries in an eddy: which one comes first is
-decided, and decided anew, while the query runs.
-"""
-
-_EXAMPLES = """\
-examples:
-  eddyline demo
-  eddyline sql --udf rules:is_late:boolean --udf rules:is_odd:boolean \\
-      "SELECT * FROM 'flights.parquet' WHERE is_late(dep_delay) AND is_odd(flight)"
-  eddyline explain job.py
-"""
-
-_DEMO_EXAMPLES = """\
-examples:
-  eddyline demo
-  eddyline demo --runs 1 --out flights.html
-  eddyline demo --sample 50000
-  eddyline demo lookups
-  eddyline demo rules
-"""
-
-_SQL_EXAMPLES = """\
-examples:
-  print the first 20 rows; the report tells how rows were routed until these were there:
-      eddyline sql --udf rules:is_odd:boolean --udf rules:score \\
-          "SELECT * FROM 'orders.parquet' WHERE is_odd(id) AND score(text) > 0.5"
-  two files, functions with annotations, all rows into a file:
-      eddyline sql --udf rules:score --udf rules:is_odd --output suspicious.parquet \\
-          "SELECT o.* FROM 'orders.csv' o JOIN 'customers.json' USING (customer) \\
-          WHERE score(text) > 0.5 AND is_odd(id)"
-  the same without eddies, to compare; a table with a name:
-      eddyline sql --plain --table t=orders.parquet --udf rules:is_odd:boolean \\
-          --udf rules:score "SELECT * FROM t WHERE is_odd(id) AND score(text) > 0.5"
-
-The module rules is rules.py, looked for in the current folder first.
-"""
-
-_EXPLAIN_EXAMPLES = """\
-examples:
-  eddyline explain job.py
-  eddyline explain job.py --name suspicious
-  eddyline explain --udf rules:is_odd:boolean --udf rules:is_late:boolean \\
-      --sql "SELECT * FROM 'orders.parquet' WHERE is_odd(id) AND is_late(day)"
-"""
-
-
-_REPORT_EXAMPLES = """\
-examples:
-  eddyline report --event-log /tmp/spark-events/eventlog_v2_local-1764320400000
-  eddyline report --event-log /tmp/spark-events/app-20251128-0001.zstd --action 3
-  eddyline report --event-log /tmp/spark-events/local-1764320400000 --html reports.html
-
-The application ran with spark.eventLog.enabled=true. No Spark is started.
-"""
-
-_JAR_EXAMPLES = """\
-examples:
-  spark-submit --jars $(eddyline jar) \\
-      --conf spark.plugins=eddyline.spark.EddylinePlugin job.py
-"""
-
-_RULES_EXAMPLES = """\
-examples:
-  run the queries of a file, until Ctrl-C:
-      eddyline rules run alerts.toml
-  meanwhile, in another terminal:
-      eddyline rules list alerts.toml
-      eddyline rules add alerts.toml big "SELECT * FROM trades WHERE price > 1000"
-      eddyline rules drop alerts.toml big
-
-alerts.toml:
-  state = "alerts-state"            # where the queries are kept
-  sink = "alerts"                   # a folder of Parquet files, or "console"
-  history = "7 days"                # old data that new queries can see with --backfill
-  by_query = true                   # a directory under the sink for each query
-  function_seconds = 10             # what a function may take in a task, and a query put out in a
-  max_results = 100_000             # micro-batch: beyond, the query is paused
-  [streams.trades]
-  format = "parquet"                # any that Spark can read as a stream
-  schema = "symbol string, price double, time timestamp"
-  path = "incoming"
-  watermark = ["time", "1 minute"]  # where queries join streams
-  options = { maxFilesPerTrigger = 1 }
-  [queries]
-  cheap = "SELECT symbol, price FROM trades WHERE price < 1"
-  near = { sql = "SELECT ... FROM trades a JOIN trades b ON ...", keep = "1 hour" }
-  [[templates]]
-  name = "limits"
-  sql = "SELECT symbol, price FROM trades WHERE symbol = :symbol AND price > :most"
-  parameters = "limits.csv"         # a column for each marker, and maybe `name`
-"""
 
 
 class _Parser(ArgumentParser):
@@ -261,14 +169,14 @@ def _query(namespace: Namespace, sql: str) -> Query:
 def _parser() -> _Parser:
     parser = _Parser(
         prog="eddyline",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
+        description=help_texts.DESCRIPTION,
+        epilog=help_texts.EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
-    demo = _command(commands, "demo", "race plain Spark on real flights", _DEMO_EXAMPLES)
+    demo = _command(commands, "demo", "race plain Spark on real flights", help_texts.DEMO_EXAMPLES)
     demo.add_argument(
         "what",
         nargs="?",
@@ -296,7 +204,9 @@ def _parser() -> _Parser:
         help=f"where the report goes (default: {_DEMO_PAGE})",
     )
 
-    sql = _command(commands, "sql", "run an SQL query over files and print the rows", _SQL_EXAMPLES)
+    sql = _command(
+        commands, "sql", "run an SQL query over files and print the rows", help_texts.SQL_EXAMPLES
+    )
     sql.add_argument(
         "query",
         metavar="QUERY",
@@ -330,7 +240,7 @@ def _parser() -> _Parser:
         commands,
         "explain",
         "tell what would run in eddies, what would not, and why",
-        _EXPLAIN_EXAMPLES,
+        help_texts.EXPLAIN_EXAMPLES,
     )
     explain.add_argument(
         "script",
@@ -349,7 +259,9 @@ def _parser() -> _Parser:
     _add_sources(explain)
     _add_report(commands)
     _add_rules(commands)
-    _command(commands, "jar", "print where the jar of the driver's plug-in is", _JAR_EXAMPLES)
+    _command(
+        commands, "jar", "print where the jar of the driver's plug-in is", help_texts.JAR_EXAMPLES
+    )
     return parser
 
 
@@ -358,7 +270,7 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
         commands,
         "report",
         "show the reports of an application that is over, from Spark's event log",
-        _REPORT_EXAMPLES,
+        help_texts.REPORT_EXAMPLES,
     )
     report.add_argument(
         "--event-log",
@@ -383,7 +295,10 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _add_rules(commands: argparse._SubParsersAction[_Parser]) -> None:
     rules = _command(
-        commands, "rules", "run standing queries over streams, and change them", _RULES_EXAMPLES
+        commands,
+        "rules",
+        "run standing queries over streams, and change them",
+        help_texts.RULES_EXAMPLES,
     )
     actions = rules.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
     run = actions.add_parser("run", help="run the queries of a file, until Ctrl-C")

@@ -31,7 +31,8 @@ from eddyline.planner.rewrite.concurrent_apart import with_concurrent_calls_apar
 from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
 from eddyline.planner.rewrite.looked_up_or_scanned import AccessRules, with_chosen_access
-from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
+from eddyline.planner.rewrite.own_block import Remember
+from eddyline.planner.rewrite.remembered_functions import with_memories
 from eddyline.planner.rewrite.scanned_tables import with_scans
 from eddyline.planner.rewrite.semijoins import forms
 

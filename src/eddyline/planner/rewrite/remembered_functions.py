@@ -8,10 +8,9 @@ own: filters over two kinds of functions are how users have the first keep rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
 
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
@@ -21,15 +20,9 @@ from eddyline.blocks.filter_block import (
     FilterBlock,
     SessionSettings,
     UserFunction,
-    fused_name,
-    identified,
 )
 from eddyline.blocks.nests import part_of, with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.chance import looks_non_deterministic
-from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.expressions import Call, Case, called_where
-from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, ProjectLink, Tree, read_link
 from eddyline.planner.read.concurrent_marks import mark_in
@@ -38,14 +31,11 @@ from eddyline.planner.read.needed_results import NeededResults
 from eddyline.planner.read.needs import (
     ALWAYS,
     NEVER,
-    Condition,
     Need,
     NeedOf,
-    as_expression,
     conditions_of,
     without,
 )
-from eddyline.planner.read.throwing import may_throw
 from eddyline.planner.rewrite.after_limits import keeps_few, over_kept
 from eddyline.planner.rewrite.asked_attributes import (
     NONE,
@@ -55,6 +45,7 @@ from eddyline.planner.rewrite.asked_attributes import (
 )
 from eddyline.planner.rewrite.computed_below import carrying, paths_from, value_below
 from eddyline.planner.rewrite.filter_rewrite import Fuse
+from eddyline.planner.rewrite.own_block import OwnBlock, Remember, own_block
 from eddyline.planner.rewrite.replaced import replaced
 from eddyline.planner.rewrite.value_block import (
     ValueBlock,
@@ -63,9 +54,6 @@ from eddyline.planner.rewrite.value_block import (
     value_block,
 )
 from eddyline.quirks import arrow_columns
-
-Remember: TypeAlias = Callable[[FilterBlock], bytes]
-"""Makes the function, pickled, of a block that computes one value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +249,14 @@ class _Walk:
         if not alone and joint is None:
             return None
         plan, calls, known = below, dict[int, CatalystExpression](), list[int]()
-        if computed := [column for _, _, column in alone.values() if column is not None]:
+        if computed := [own.below for own in alone.values() if own.below is not None]:
             plan = catalyst.output_and_more(plan, plan, computed)
-        for index, (block, call, _) in alone.items():
+        for index, own in alone.items():
             value = known_below.get(index)
             carried = None if value is None else carrying(value, plan)
             if value is None or carried is None:
-                self.blocks[block] = None
-                calls[index] = call
+                self.blocks[own.block] = None
+                calls[index] = own.call
             else:
                 plan, calls[index] = carried, value.handle
                 known.append(index)
@@ -277,9 +265,11 @@ class _Walk:
         # In a projection Spark would put back what was computed for it below.
         filtered = [
             index
-            for index, (*_, column) in alone.items()
+            for index, own in alone.items()
             if index not in known
-            and (column is not None or (not over_limit and link.results[index].identity in asked))
+            and (
+                own.below is not None or (not over_limit and link.results[index].identity in asked)
+            )
         ]
         if filtered:
             results = [link.results[index].handle for index in filtered]
@@ -319,7 +309,7 @@ class _Walk:
 
         def need_of(index: int) -> Need:  # what holds a subquery is computed below, in Spark
             own = self._need_of(link, below, index)
-            return without(own, lambda c: not _holds_subquery(c))
+            return without(own, lambda c: not catalyst.holds_subquery(c.handle))
 
         together = [
             index
@@ -374,14 +364,12 @@ class _Walk:
         mates: Mapping[UserFunction, tuple[int, ...]],
         *,
         stays: bool,
-    ) -> tuple[FilterBlock, CatalystExpression, CatalystExpression | None] | None:
-        """Return a function of a node in a block of its own, and its call; None where it stays.
+    ) -> OwnBlock | None:
+        """Return a function of a node in a block of its own; None where it stays.
 
-        With it comes what is to be computed below, if the call looks at that. It has a memory
-        unless it is not to remember; then it is called for fewer rows, or stays. ``mates`` are
-        those with which it may share what they call.
+        ``mates`` are those with which it may share what they call.
         """
-        function = link.functions[index]
+        function, result = link.functions[index], link.results[index]
         if (
             function.evaluation_type not in CALLED_ONCE
             or not function.children
@@ -391,98 +379,26 @@ class _Walk:
         made = {link.results[number].identity for number in link.indexes}
         own = self._need_of(link, below, index)
         need = without(own, lambda c: c.attributes.isdisjoint(made))
-        definitions = Definitions({})
-        terms = Terms(definitions, self.settings)
-        try:
-            remembers = self.all_remember and may_remember(terms.commands(function))
-            if need is ALWAYS and not remembers:
-                return None
-            call = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
-        except DeclinedError as declined:
-            if declined.reason is DeclineReason.CALLED_FOR_EVERY_ROW:
-                self.left[declined.of(definitions.text(function)).left_to_spark()] = None
-            return None
-        except RecursionError:
-            return None
-        contents = terms.contents
-        if not contents.arguments or any(map(catalyst.holds_subquery, contents.arguments)):
-            return None
-        value: Call | Case = call
-        computed: CatalystExpression | None = None
-        arguments = contents.arguments
-        if need is not ALWAYS:
-            needed = as_expression(need)
-            if any(map(_holds_subquery, conditions_of(need))):
-                computed = catalyst.named(needed, "needed")
-                needed = catalyst.attribute_of(computed)
-            value = called_where(terms.base_column(needed), call)
-            arguments = _safe_where(needed, contents.arguments)
-        names = tuple(map(catalyst.pretty, arguments))
-        stays = stays and computed is None
         # Spark, which calls all functions of a node for the same rows, filters below this one.
         beside = {result.identity for result in link.results}
         fewer = any(not c.attributes.isdisjoint(beside) for c in conditions_of(own))
-        told = link.results[index].identity in self.passed_on | self.spared
-        spared = fewer or told or over_kept(below)
-        block = identified(
-            FilterBlock(
-                "",
-                ALL_ROWS,
-                (),
-                tuple(
-                    replace(each, shared=mates.get(part_of(each, len(each.commands)), ()))
-                    for each in contents.functions
-                ),
-                (value,),
+        told = result.identity in self.passed_on | self.spared
+        try:
+            return own_block(
+                function,
+                need,
                 self.settings,
-                names,
-                spared=spared,
-                repeats=link.results[index].identity in self.above_joins,
+                self.remember,
+                mates,
+                all_remember=self.all_remember,
+                spared=fewer or told or over_kept(below),
+                repeats=result.identity in self.above_joins,
+                stays=stays,
             )
-        )
-        evaluated = catalyst.python_call(
-            name=fused_name([contents.functions[0].name]),
-            command=self.remember(block),
-            like=contents.environments,
-            return_type=contents.functions[0].return_type,
-            arguments=arguments,
-            kind=arrow_columns.BY_BATCH,
-            deterministic=not stays,
-        )
-        return block, evaluated, computed
-
-
-def _holds_subquery(condition: Condition) -> bool:
-    """Whether a condition looks at a subquery, which no argument of a Python function may.
-
-    See :func:`~eddyline.planner.rewrite.filter_rewrite.block_over`.
-    """
-    return catalyst.holds_subquery(condition.handle)
-
-
-def _safe_where(
-    needed: CatalystExpression, arguments: Sequence[CatalystExpression]
-) -> tuple[CatalystExpression, ...]:
-    """Return arguments, none of which raises anything for a row that does not need it."""
-    return tuple(
-        catalyst.where_needed(needed, argument)
-        if "column" not in argument.told and may_throw(Tree.of(argument))
-        else argument
-        for argument in arguments
-    )
-
-
-def may_remember(commands: Sequence[bytes]) -> bool:
-    """Whether functions, given as they are pickled, are worth a block of their own to remember.
-
-    Not so where one is marked as forgetful. The mark of a function that is pickled by reference,
-    as it is if it is imported from a package, is not among the bytes: it is found in the worker.
-    Raises :class:`DeclinedError` where one looks non-deterministic, which people should know of.
-    """
-    mark = FORGETFUL.encode()
-    if any(mark in command for command in commands):
-        return False
-    chance = looks_non_deterministic(commands)
-    if chance is not None:
-        raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, chance)
-    return True
+        except DeclinedError as declined:
+            if declined.reason is DeclineReason.CALLED_FOR_EVERY_ROW:
+                text = Definitions({}).text(function)
+                self.left[declined.of(text).left_to_spark()] = None
+        except RecursionError:
+            pass
+        return None
