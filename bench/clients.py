@@ -2,8 +2,9 @@
 
 Each way has a JVM of its own, in which the same texts run with eddies and plainly, by turns: a
 classic session under ``enable``; a classic session that the plug-in adapts; a client of Spark
-Connect and one of JDBC, each with a server whose driver has the plug-in. Ratios are over plain
-Spark by the same client, so that what a client itself takes is in both.
+Connect and one of JDBC, each with a server whose driver has the plug-in; and a client of Connect
+under ``enable`` with a server that has nothing of Eddyline, which asks the same as DataFrames.
+Ratios are over plain Spark by the same client, so that what a client itself takes is in both.
 """
 
 from __future__ import annotations
@@ -19,21 +20,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
 import pyspark
 from pyspark import SparkContext
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from bench.realistic.queries import QUERIES
+from bench.realistic.frames import FRAMES
+from bench.realistic.queries import QUERIES, Realistic
 from bench.realistic.records import made
 from bench.turns import Turns, take_turns
 from eddyline.host.java import java_for_launch
 
-WAYS: Final = ("classic", "plug-in", "connect", "jdbc")
+WAYS: Final = ("classic", "plug-in", "connect", "jdbc", "client")
 
 GREATEST_MEAN: Final = 0.45
 """The target: the geometric mean over plain Spark by the same client."""
@@ -51,6 +56,27 @@ THRIFT: Final = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 Ask = Callable[[str], object]
 """Sends a statement, and gives what came of it, as a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What is needed of a way: ``ask`` sends a statement of SQL, ``answer`` asks a query.
+
+    ``switch`` says whether queries are adapted from now on.
+    """
+
+    ask: Ask
+    answer: Callable[[Realistic], object]
+    switch: Callable[[bool], object]
+
+    @classmethod
+    def of_statements(cls, ask: Ask) -> Client:
+        """Return a client that sends all as SQL."""
+        return cls(
+            ask,
+            lambda each: ask(f"SELECT count(*) AS n, sum(hash(*)) AS s FROM ({each.sql})"),  # noqa: S608
+            lambda on: ask(f"SET spark.eddyline.enabled={str(on).lower()}"),
+        )
 
 
 def functions_file(folder: Path) -> Path:
@@ -93,12 +119,12 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def server(folder: Path, functions: Path) -> Iterator[tuple[int, int]]:
-    """A driver with the plug-in that clients of JDBC and of Connect reach at two ports."""
+def server(folder: Path, functions: Path, *, plugged_in: bool) -> Iterator[tuple[int, int]]:
+    """A driver, with the plug-in or not, that clients of JDBC and of Connect reach at two ports."""
     jdbc, connect = free_port(), free_port()
     settings = {
         "spark.master": "local[2]",
-        "spark.plugins": f"{PLUGIN},{CONNECT}",
+        "spark.plugins": f"{PLUGIN},{CONNECT}" if plugged_in else CONNECT,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(connect),
         "spark.eddyline.functions": str(functions),
@@ -109,7 +135,8 @@ def server(folder: Path, functions: Path) -> Iterator[tuple[int, int]]:
     submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
     hive = (f"port={jdbc}", "bind.host=127.0.0.1")
     listening = [word for each in hive for word in ("--hiveconf", f"hive.server2.thrift.{each}")]
-    command = [submit, *pairs, "--jars", eddyline.jar(), "--class", THRIFT, "spark-internal"]
+    jars = ["--jars", eddyline.jar()] if plugged_in else []
+    command = [submit, *pairs, *jars, "--class", THRIFT, "spark-internal"]
     with java_for_launch(), (folder / "server.txt").open("w") as log:
         running = subprocess.Popen(  # noqa: S603 - a program of Spark's
             [*command, *listening], stdout=log, stderr=log, cwd=folder, env=environment()
@@ -200,26 +227,58 @@ def by_jdbc(port: int) -> Iterator[Ask]:
     connection.close()
 
 
-def measured(ask: Ask, views: Sequence[str], turns: int, only: str) -> dict[str, Turns]:
+@contextlib.contextmanager
+def alone(port: int) -> Iterator[Client]:
+    """A client of Spark Connect that rewrites by itself what it sends."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - for Connect from here on
+
+    spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+
+    def answer(each: Realistic) -> object:
+        typed = {f.__name__: each.as_udf(f, returns) for f, returns in each.uses.items()}
+        asked = FRAMES[each.name](spark.table, SimpleNamespace(**typed))
+        hashes = F.sum(F.hash(*asked.columns))
+        return str(asked.agg(F.count("*"), hashes).collect())
+
+    def switch(on: bool) -> object:  # noqa: FBT001 - that is what it takes
+        return eddyline.enable(spark) if on else eddyline.disable(spark)
+
+    yield Client(lambda statement: str(spark.sql(statement).collect()), answer, switch)
+    spark.stop()
+
+
+def measured(client: Client, views: Sequence[str], turns: int, only: str) -> dict[str, Turns]:
     """Return the turns of each query, with eddies and plainly."""
     for statement in views:
-        ask(statement)
+        client.ask(statement)
     found = {}
     for each in QUERIES:
         if only not in each.name:
             continue
-        text = f"SELECT count(*) AS n, sum(hash(*)) AS s FROM ({each.sql})"  # noqa: S608
 
-        def switched(on: str, text: str = text) -> object:
-            ask(f"SET spark.eddyline.enabled={on}")
-            return ask(text)
+        def switched(on: bool, each: Realistic = each) -> object:  # noqa: FBT001 - likewise
+            client.switch(on)
+            return client.answer(each)
 
         found[each.name] = take_turns(
-            {"eddies": lambda: switched("true"), "plain": lambda: switched("false")}, turns=turns
+            {"eddies": lambda: switched(True), "plain": lambda: switched(False)},  # noqa: FBT003
+            turns=turns,
         )
         spread = found[each.name].ratio("eddies", "plain")
         print(f"  {each.name}: {spread} of {found[each.name].median('plain'):.2f} s", flush=True)
     return found
+
+
+def client_of(way: str, folder: Path, functions: Path, opened: contextlib.ExitStack) -> Client:
+    """Return the client of a way, open until all is closed that is ``opened``."""
+    if way in {"classic", "plug-in"}:
+        return Client.of_statements(opened.enter_context(classic(plugged_in=way == "plug-in")))
+    running = server(folder, functions, plugged_in=way != "client")
+    jdbc, connect = opened.enter_context(running)
+    if way == "client":
+        return opened.enter_context(alone(connect))
+    asking = by_jdbc(jdbc) if way == "jdbc" else connected(connect)
+    return Client.of_statements(opened.enter_context(asking))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -260,12 +319,8 @@ def child(options: argparse.Namespace) -> int:
     folder.mkdir(exist_ok=True)
     views, functions = tables(folder, options.size), functions_file(folder)
     with contextlib.ExitStack() as opened:
-        if way in {"classic", "plug-in"}:
-            ask = opened.enter_context(classic(plugged_in=way == "plug-in"))
-        else:
-            jdbc, connect = opened.enter_context(server(folder, functions))
-            ask = opened.enter_context(by_jdbc(jdbc) if way == "jdbc" else connected(connect))
-        found = measured(ask, views, options.turns, options.only)
+        client = client_of(way, folder, functions, opened)
+        found = measured(client, views, options.turns, options.only)
     ratios = [turns.ratio("eddies", "plain").median for turns in found.values()]
     Path(told).write_text(json.dumps(statistics.geometric_mean(ratios)))
     return 0
