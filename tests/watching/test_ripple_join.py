@@ -108,7 +108,7 @@ class SumByKeys:
 KEYS = 20
 """Of a group."""
 
-GROUPS = 4
+GROUPS = 12
 """Of what is joined quickly."""
 
 
@@ -266,7 +266,7 @@ MOMENTS = (10, 20, 30)
 
 
 @functools.cache
-def coverage(rates: Rates, runs: int = 120) -> dict[int, float]:
+def coverage(rates: Rates, runs: int = 40) -> dict[int, float]:
     """Return for each moment how often the 95 % intervals of sums hold the truth."""
     generator = np.random.default_rng(11)
     hits = dict.fromkeys(MOMENTS, 0)
