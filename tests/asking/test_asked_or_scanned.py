@@ -107,6 +107,28 @@ def test_a_key_without_an_answer_leaves_the_table_to_the_scan() -> None:
         assert "no seven" in server.statistics("1")["t"].choice
 
 
+def test_what_would_cost_more_than_a_scan_is_not_asked_for_and_the_rest_is_paid() -> None:
+    """A call is worth half a second, a scan takes a minute and costs as much again."""
+    asked: list[int] = []
+
+    def function(keys: list[int]) -> list[tuple[int, str]]:
+        asked.extend(keys)
+        return answer(keys)
+
+    def outcome(server: LookupServer, keys: Sequence[int], job: str) -> str:
+        way = KeysOfWay("t", pa.table({"k0": pa.array(keys, pa.int64())}), 0.5)
+        where = TaskPlace(0, 0)
+        return asked_or_scanned(server.address, job, [way], 60.0, 60.0, place=where).scan
+
+    with serving(function) as server:
+        assert outcome(server, range(300), "1") == "the keys would take money worth 150 s"
+        assert not asked
+        assert outcome(server, range(20), "2") == ""
+        said = server.statistics("2")["t"].choice
+        assert said.startswith("looked up: in ")
+        assert said.endswith("and money worth 10 s; a scan takes 60 s and money worth 60 s")
+
+
 def test_keys_that_nobody_waits_for_any_more_are_not_asked_for() -> None:
     asked: list[int] = []
     go_on = threading.Event()
@@ -117,7 +139,9 @@ def test_keys_that_nobody_waits_for_any_more_are_not_asked_for() -> None:
         return answer(keys)
 
     with serving(function, Limits(max_in_flight=1)) as server:
-        hello = {"job": "1", "scan_seconds": 60.0, "use": 0, "place": (0, 0), "ways": [("t", 3)]}
+        ways = [("t", 3, 0.0)]
+        scan = {"scan_seconds": 60.0, "scan_money": 0.0}
+        hello = {"job": "1", **scan, "use": 0, "place": (0, 0), "ways": ways}
         with connected(server.address, hello, 5.0) as connection:
             keys = packed(pa.table({"k0": [1, 2, 3]}))
             header = json.dumps({"bytes": len(keys)}).encode()

@@ -19,6 +19,7 @@ class Way:
     seconds: float
     width: int = 1
     keys_per_call: int = 1
+    money: float = 0.0
     done: int = 0
     calls: int = 0
     busy: list[float] = field(default_factory=list)
@@ -36,7 +37,9 @@ class Way:
         per_round = self.width * self.keys_per_call
         told = self.calls - len(self.busy) >= 2 * self.width
         left = self.keys - self.done
-        return WayAhead(left, per_round, left / per_round * self.seconds if told else None)
+        seconds = left / per_round * self.seconds if told else None
+        calls = -(-left // self.keys_per_call) - len(self.busy)
+        return WayAhead(left, per_round, seconds, calls * self.money)
 
 
 def race(*ways: Way, until: float = 1_000.0) -> tuple[float, int]:
@@ -86,6 +89,35 @@ def test_a_way_that_never_answers_is_left() -> None:
     took, first = race(stalls, other)
     assert first == 1
     assert took <= 1.0 + 2.0 + 30 * LOOK
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_way_whose_calls_cost_more_than_they_spare_gets_none(turned: bool) -> None:  # noqa: FBT001 - a case
+    paid, free = Way(40, 0.1, money=10.0), Way(400, 0.1)
+    _, first = race(*((free, paid) if turned else (paid, free)))
+    assert first == (0 if turned else 1)
+    assert paid.calls == 0
+
+
+def test_a_way_whose_calls_spare_more_than_they_cost_takes_over() -> None:
+    slow, paid = Way(400, 1.0), Way(400, 0.01, money=0.05)
+    took, first = race(slow, paid)
+    assert first == 1
+    assert took + 400 * 0.05 <= 1.15 * 24.0 + 2.0
+
+
+def test_of_two_ways_that_cost_the_same_time_the_cheaper_one_is_asked() -> None:
+    for costs in ((0.2, 0.1), (0.1, 0.2)):
+        ways = [Way(15, 0.1, money=money) for money in costs]
+        assert race(*ways)[1] == costs.index(0.1)
+        assert ways[costs.index(0.2)].calls == 0
+
+
+def test_a_costly_way_is_tried_when_the_leader_has_been_silent_for_as_long() -> None:
+    stalls, paid = Way(10, 1e9), Way(20, 0.1, money=0.5)
+    took, first = race(stalls, paid)
+    assert first == 1
+    assert 0.8 * 10.0 - 2.0 <= took <= 10.0 / 0.8 + 2.0 + 30 * LOOK
 
 
 def test_a_way_that_fails_leaves_the_race_to_the_others() -> None:

@@ -21,11 +21,20 @@ def asked_alone(keys: int, width: int, seconds: Callable[[float], float]) -> flo
 
 
 def asked(
-    keys: int, width: int, seconds: Callable[[float], float], choice_of: float | None
+    keys: int,
+    width: int,
+    seconds: Callable[[float], float],
+    choice_of: float | None,
+    money: float = 0.0,
+    scan_money: float = 0.0,
 ) -> tuple[float, bool]:
-    """Return how long that, or the scan that is chosen instead, takes, and whether one was."""
+    """Return what that, or the scan that is chosen instead, costs, and whether one was.
+
+    In seconds; money counts as those that it is worth, for a call and for the scan.
+    """
     now = looked = 0.0
-    choice = ScanChoice(SCAN if choice_of is None else choice_of, lambda: now)
+    scan = SCAN if choice_of is None else choice_of
+    choice = ScanChoice(scan, lambda: now, (money,), scan_money)
     choice.announce(0, 0, 0, keys)
     calls = [(seconds(0.0), seconds(0.0))] * min(width, keys)  # when each ends, what it takes
     begun, done, usual = len(calls), 0, 0.0
@@ -33,8 +42,8 @@ def asked(
         if choice_of is not None and looked <= calls[0][0]:
             now = looked
             known = min(keys, begun + 4 * width)
-            if choice.look(AskingProgress(done, known, done, width, usual / width)):
-                return now + choice_of, True
+            if choice.look(AskingProgress(done, known, done, width, usual / width, 1, begun)):
+                return now + choice_of + begun * money + scan_money, True
             looked += max(LOOK, choice.spent / 100)
             continue
         now, took = heapq.heappop(calls)
@@ -43,7 +52,7 @@ def asked(
         if begun < keys:
             begun += 1
             heapq.heappush(calls, (now + seconds(now), seconds(now)))
-    return now, False
+    return now + keys * money, False
 
 
 @given(
@@ -73,6 +82,33 @@ def test_a_source_that_becomes_slow_costs_no_more_than_twice(
     alone = asked_alone(keys, width, pace)
     took, _ = asked(keys, width, pace, SCAN)
     assert took <= 2.0 * min(alone, SCAN) + SCAN / 100 + LOOK
+
+
+@given(
+    st.one_of(st.integers(1, 200), st.integers(1, 5_000)),
+    st.sampled_from([1, 4, 16]),
+    st.floats(0.005, 0.5),
+    st.floats(0.0, 2.0),
+    st.floats(0.0, 500.0),
+)
+def test_a_steady_pace_tells_with_money_too(
+    keys: int, width: int, seconds: float, money: float, scan_money: float
+) -> None:
+    """Calls that are under way when the scan begins are paid for in vain."""
+    alone = asked_alone(keys, width, lambda _: seconds) + keys * money
+    cost, _ = asked(keys, width, lambda _: seconds, SCAN, money, scan_money)
+    in_vain = LOOK + 2 * width * money
+    assert cost <= 1.15 * min(alone, SCAN + scan_money) + in_vain
+
+
+def test_what_calls_cost_is_known_before_the_first() -> None:
+    """Of 1,000 calls for 0.1 s each the cost alone is more than that of the scan.
+
+    One has begun before anybody looks, here.
+    """
+    assert asked(1_000, 1, lambda _: 0.001, SCAN, 0.1) == (SCAN + 0.1, True)
+    assert asked(1_000, 1, lambda _: 0.001, SCAN, 0.1, 60.0)[1] is False
+    assert asked(1_000, 1, lambda _: 0.001, SCAN, 0.01)[1] is False
 
 
 @pytest.mark.parametrize(("keys", "scanned"), [(1, False), (10_000, False), (2_000_000, True)])
@@ -127,7 +163,7 @@ def test_keys_of_a_stage_that_runs_again_are_the_same_and_those_of_another_use_a
 
 def test_a_scan_is_compared_with_the_way_that_leads() -> None:
     now = 0.0
-    choice = ScanChoice(SCAN, lambda: now, ways=2)
+    choice = ScanChoice(SCAN, lambda: now, money=(0.0, 0.0))
     choice.announce(0, 0, 0, 10_000, 40_000)
     assert not choice.look(AskingProgress(0, 16, 0, 1), AskingProgress(0, 0, 0, 1))
     assert choice.race.leader == 0

@@ -274,6 +274,34 @@ def test_what_a_scan_takes_is_known_by_its_size_or_said(
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, scan_seconds=3.0)
 
 
+def test_money_counts_where_its_worth_is_said(spark: SparkSession, register: Register) -> None:
+    """Some 370 keys for half a dollar each; a scan costs one."""
+    asked = register(NEVER, cost=0.5, unit="USD", scan_cost=1.0)
+    sql = PATTERNS["inner"]
+    _, expected = both(spark, sql)
+    free = eddyline.adapt(spark.sql(sql))
+    assert Counter(free.collect()) == expected
+    (table,) = eddyline.report(free).asked
+    assert table.keys == table.requests == len(asked.keys)
+    assert table.money == f"{len(asked.keys) / 2:g} USD"
+    assert table.money in str(eddyline.report(free))
+    asked.keys.clear()
+    weighed = eddyline.adapt(spark.sql(sql), worth={"USD": 3_600.0})
+    assert Counter(weighed.collect()) == expected
+    assert not asked.keys
+    said = "parts is looked up by part (a call costs money worth 1,800 s), unless the keys"
+    assert said in " ".join(str(eddyline.explain(weighed)).split())
+    (table,) = eddyline.report(weighed).asked
+    assert table.choice.startswith("scanned: the keys would take money worth ")
+    assert table.choice.endswith("; a scan takes 1,000 s and money worth 3,600 s")
+    with pytest.raises(ValueError, match="there is no scan"):
+        eddyline.lookup_table(
+            spark, "t", "a int", ["a"], eddyline.PythonLookup(len), scan_cost=3.0, unit="USD"
+        )
+    with pytest.raises(TypeError, match="the cost of a request is a number"):
+        register(NEVER, cost=len, unit="USD")
+
+
 BY_KIND = "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.part AND p.kind = o.id % 3"
 
 

@@ -14,7 +14,7 @@ from itertools import permutations
 from pathlib import Path
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.block_report import BlockReport
+from eddyline.reports.block_report import BlockReport, Joined, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.merging import merge
 from eddyline.reports.records import (
@@ -447,6 +447,23 @@ def away() -> RoutingReport:
     return RoutingReport(joined().blocks, (), called, asked)
 
 
+def waiting() -> RoutingReport:
+    """A block for whose rows large inputs have waited, in every way in which that may end."""
+    (block,) = drifting().blocks
+    measured = tuple(
+        MeasuredInput(f"input_{number}", rows, 40 * (rows or 1_000), joined, waited)
+        for number, (rows, joined, waited) in enumerate(
+            [
+                (1_513, Joined.BROADCAST, 0.84),
+                (2_500_000, Joined.SHUFFLED, 12.5),
+                (None, Joined.OTHER_BROADCAST, None),
+                (0, Joined.NOT_AT_ALL, 13.0),
+            ]
+        )
+    )
+    return RoutingReport((replace(block, measured=measured),))
+
+
 def sections_of(report: RoutingReport) -> ReportSections:
     """What a report says, before it is text or a page."""
     return report_sections(report.blocks, report.left, report.called, report.asked)
@@ -461,6 +478,7 @@ SAMPLES: dict[str, Callable[[], RoutingReport]] = {
     "joined": joined,
     "broadcast": broadcast,
     "away": away,
+    "waiting": waiting,
 }
 
 

@@ -13,7 +13,7 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.kept_report import LARGEST, REDACTED, kept_json, kept_report
 from eddyline.reports.records import ToldApartRecord
 from eddyline.reports.routing_report import RoutingReport, reports_page
-from tests.reports.samples import SAMPLES, drifting, joined, many_orders
+from tests.reports.samples import SAMPLES, drifting, joined, many_orders, waiting
 
 
 def kept(report: RoutingReport) -> RoutingReport:
@@ -43,6 +43,13 @@ def test_what_rows_were_told_apart_by_comes_back_if_it_was_there() -> None:
     (before,) = kept_report(former).blocks
     assert before.record is not None
     assert before.record.told_apart == ()
+
+
+def test_a_report_of_before_inputs_waited_is_read() -> None:
+    former = waiting().to_dict()
+    del former["blocks"][0]["measured"]
+    (block,) = kept_report(former).blocks
+    assert block.measured == ()
 
 
 def test_a_large_one_loses_time_first_and_no_total() -> None:

@@ -20,7 +20,7 @@ from eddyline.reports.tables import (
     inputs_table,
     predicates_table,
 )
-from tests.reports.samples import SAMPLES, drifting, joined, sections_of
+from tests.reports.samples import SAMPLES, drifting, joined, sections_of, waiting
 
 
 def tables(sections: ReportSections) -> Iterator[TableSection]:
@@ -28,7 +28,7 @@ def tables(sections: ReportSections) -> Iterator[TableSection]:
         if block.run is not None:
             run = block.run
             changes = None if run.changes is None else run.changes.table
-            parts = (run.inputs, run.predicates, run.functions, changes)
+            parts = (run.inputs, run.predicates, run.functions, run.measured, changes)
             yield from (table for table in parts if table is not None)
     yield from sections.beside
 
@@ -49,6 +49,15 @@ def test_tables_are_whole_in_every_room(name: str) -> None:
         rooms = [table.standing(room) for room in Room]
         assert all(set(narrow) <= set(wide) for narrow, wide in pairwise(rooms))
         assert rooms[0][0].kind != "figures"  # a terminal leaves out columns from the right
+
+
+def test_inputs_that_have_waited_are_told_with_what_they_waited_for() -> None:
+    text = str(waiting())
+    (line,) = (line for line in text.splitlines() if "input_0" in line)
+    assert line.split() == ["input_0", "1,513", "59.1", "KiB", "rows", "broadcast", "840", "ms"]
+    (unknown,) = (line for line in text.splitlines() if "input_2" in line)
+    assert unknown.split()[-1] == "-"
+    assert "measured" not in str(drifting())
 
 
 def test_rare_events_of_an_input_have_a_column_where_there_are_any() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
@@ -21,7 +21,9 @@ from eddyline.asking.lookup_source import (
     LookupSource,
     NoAnswerError,
 )
+from eddyline.asking.price import FREE, Price
 from eddyline.asking.shared_method import SharedMethod
+from eddyline.asking.shared_statistics import SharedLookupStatistics
 from eddyline.asking.source_rows import RowReader, described, failed
 from eddyline.asking.way_to_answers import Found, WayToAnswers
 from eddyline.engine.storage.key_set import KeySet
@@ -35,7 +37,8 @@ _log = logging.getLogger(__name__)
 class AccessMethod:
     """An access method as it was registered: what is asked for which table, within which limits.
 
-    ``mirrors`` give the same rows for the same keys, each within limits of its own.
+    ``mirrors`` give the same rows for the same keys, each within limits of its own. A request has
+    a ``price``.
     """
 
     table: LookedUpTable
@@ -43,6 +46,7 @@ class AccessMethod:
     limits: Limits
     mirrors: tuple[AccessMethod, ...] = ()
     kept: KeptAnswers | None = None
+    price: Price = FREE
 
     @property
     def width(self) -> int:
@@ -61,11 +65,11 @@ class AccessMethod:
             AskedSource(method, random, now, singly=singly) for method in (self, *self.mirrors)
         ]
         if self.kept is None:
-            return SharedTable(self.table, sources, now)
+            return SharedTable(self.table, sources, now, price=self.price)
         kept = KeptRows(self.kept)
         for source in sources:
             source.keep = kept.keep
-        return SharedTable(self.table, sources, now, kept.find)
+        return SharedTable(self.table, sources, now, kept.find, price=self.price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +160,18 @@ class SharedTable(SharedMethod[Key]):
         sources: Sequence[AskedSource],
         now: Callable[[], float],
         kept: Callable[[Sequence[Key]], Sequence[Found | None]] | None = None,
+        *,
+        price: Price,
     ) -> None:
         super().__init__(sources, now, identity=_canonical, kept=kept)
         self._table = table
+        self._price = price
         self._refused: set[Key] = set()  # whose rows are spelled otherwise
+
+    def statistics(self) -> SharedLookupStatistics:
+        """Return what was asked so far, and what that has cost."""
+        asked = super().statistics()
+        return replace(asked, spent=asked.requests * self._price.of(()), unit=self._price.unit)
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:
         """Return for each key its rows to come, or the failure; from the event loop only.

@@ -99,7 +99,10 @@ class AskedOrScanned:
 
     def text(self, way: int) -> str:
         """What was chosen, and why, for people; of the way alone that it is said of."""
-        return self._choice.text if way == max(self._choice.race.leader, 0) else ""
+        if way != max(self._choice.race.leader, 0):
+            return ""
+        self._choice.pay(*(lookup.progress() for lookup in self._lookups))
+        return self._choice.text
 
     async def outcome(
         self,

@@ -6,6 +6,9 @@ Hellerstein, 2003, Section 4.1): the way whose keys are expected to be answered 
 asked. Nobody knows the pace of a way that was not asked. So another one is tried beside the leader,
 with two calls for each that may be under way, where it may save much more than that costs.
 
+Where calls cost money, and somebody has said how many seconds that is worth, each way has as many
+more before it. These are known beforehand, unlike its pace.
+
 In `watch`, and where no scan competes, tuples choose among ways one by one, by the eddy's policy
 (:mod:`eddyline.engine.policies.benefit`); here all keys are known beforehand, as a number.
 """
@@ -29,17 +32,40 @@ STALLED: Final = 1.0
 OVERTAKES: Final = 0.8
 """Part of the time that the leader has left which another way must need for it to take over."""
 
+USUAL: Final = 0.1
+"""Seconds that a call is taken to need before any has ended, where money has to be compared."""
+
+TRIAL: Final = 0.1
+"""Part of what the leader has left that the calls which try another way may cost in money."""
+
 
 @dataclass(frozen=True, slots=True)
 class WayAhead:
     """What one way has before it: keys ``left``, of which a round of calls takes ``per_round``.
 
-    ``seconds`` is what they are expected to take, None where the pace is not known.
+    ``seconds`` is what they are expected to take, None where the pace is not known, and ``money``
+    what they will cost besides, as the seconds that this is worth.
     """
 
     left: int
     per_round: int
     seconds: float | None = None
+    money: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds and money together, None where the pace is not known."""
+        return None if self.seconds is None else self.seconds + self.money
+
+    @property
+    def guessed(self) -> float:
+        """The same before any call has ended."""
+        return self.rounds * USUAL + self.money
+
+    @property
+    def trial(self) -> float:
+        """The money of two rounds of calls, as long as there are so many."""
+        return self.money * min(2 / self.rounds, 1.0) if self.rounds else 0.0
 
     @property
     def rounds(self) -> float:
@@ -65,6 +91,7 @@ class CompetingWays:
         """The way that is asked, -1 before the first look."""
         self._in_race = set(range(ways))
         self._tried: set[int] = set()
+        self._may_pay = set(self._in_race)
         self._trial: int | None = None
         self._led_since = 0.0
 
@@ -76,8 +103,8 @@ class CompetingWays:
 
     @property
     def decided(self) -> bool:
-        """Whether all ways were tried that are in the race."""
-        return self._trial is None and self._in_race <= self._tried
+        """Whether all ways were tried that are in the race and may be the better ones."""
+        return self._trial is None and self._in_race & self._may_pay <= self._tried
 
     def give_up(self, way: int) -> bool:
         """Leave a way out of the race; tell whether none is left in it."""
@@ -92,13 +119,15 @@ class CompetingWays:
         if not self._in_race:
             return
         if self.leader < 0:
-            self._lead(min(self._in_race, key=lambda way: ahead[way].rounds), now)
+            self._lead(min(self._in_race, key=lambda way: ahead[way].guessed), now)
         if self._trial is not None and ahead[self._trial].seconds is not None:
             self._trial = None
         self._overtake(now, ahead)
-        untried = self._in_race - self._tried
-        if self._trial is None and untried and self._is_worth_trying(now, ahead[self.leader]):
-            self._trial = min(untried, key=lambda way: ahead[way].rounds)
+        leads, silent = ahead[self.leader], now - self._led_since
+        self._may_pay = {way for way in self._in_race if _may_pay(ahead[way], leads, silent)}
+        untried = self._may_pay - self._tried
+        if self._trial is None and untried and self._is_worth_trying(now, leads):
+            self._trial = min(untried, key=lambda way: ahead[way].guessed)
             self._tried.add(self._trial)
 
     def _lead(self, way: int, now: float) -> None:
@@ -106,11 +135,11 @@ class CompetingWays:
         self._tried.add(way)
 
     def _overtake(self, now: float, ahead: Sequence[WayAhead]) -> None:
-        """Let another way lead whose keys would be answered much sooner."""
+        """Let another way lead whose keys would be answered much sooner, or for much less."""
         told = {
-            way: seconds
+            way: cost
             for way in self._in_race & self._tried
-            if (seconds := ahead[way].seconds) is not None
+            if (cost := ahead[way].cost) is not None
         }
         if not told:
             return
@@ -122,3 +151,17 @@ class CompetingWays:
     def _is_worth_trying(self, now: float, leads: WayAhead) -> bool:
         stalled = leads.seconds is None and now - self._led_since >= STALLED
         return leads.rounds >= WORTH_TRYING or stalled
+
+
+def _may_pay(other: WayAhead, leads: WayAhead, silent: float) -> bool:
+    """Whether another way may be better by more than it takes to find out.
+
+    That depends on money alone: of one whose calls cost nothing nobody knows. A leader of which
+    there is no news, for so many ``silent`` seconds, has as many more before it as it has taken.
+    """
+    if not other.money:
+        return True
+    if leads.cost is None:
+        cost = leads.guessed + silent
+        return other.money < OVERTAKES * cost and (silent >= STALLED or other.trial <= TRIAL * cost)
+    return other.money < OVERTAKES * leads.cost and other.trial <= TRIAL * leads.cost

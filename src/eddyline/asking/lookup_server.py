@@ -313,8 +313,8 @@ class LookupServer:
         It is an error where that was said before and is forgotten: it might be otherwise now, and
         other tasks go on with what they were told.
         """
-        name, ways = hello["job"], [(str(method), int(keys)) for method, keys in hello["ways"]]
-        methods = tuple(method for method, _ in ways)
+        name, ways = hello["job"], hello["ways"]
+        methods = tuple(str(method) for method, _, _ in ways)
         answer: dict[str, object] = {
             "error": f"what was found out about {methods[0]} is forgotten: run the query again"
         }
@@ -322,13 +322,13 @@ class LookupServer:
             job = self._entered(name)
             keys = KeysOfTask(reader, writer)
             try:
-                choice = self._choice(name, job, methods, float(hello["scan_seconds"]))
+                choice = self._choice(name, job, methods, hello)
                 outcome = AskedOutcome(str(self._unknown(methods[0]).exception()))
                 if choice is not None:
                     outcome = await choice.outcome(
                         int(hello["use"]),
                         TaskPlace(*hello["place"]),
-                        [count for _, count in ways],
+                        [int(count) for _, count, _ in ways],
                         keys,
                         lambda way: AskingTask(job, methods[way]),
                     )
@@ -349,7 +349,7 @@ class LookupServer:
             self._scans.popitem(last=False)
 
     def _choice(
-        self, name: str, job: AskedJob, methods: tuple[str, ...], scan_seconds: float
+        self, name: str, job: AskedJob, methods: tuple[str, ...], hello: Hello
     ) -> AskedOrScanned | None:
         """Return what chooses for a table in a job; None where a way is not there any more."""
         choice = job.choices.get(methods)
@@ -358,7 +358,9 @@ class LookupServer:
             known = [lookup for lookup in lookups if lookup is not None]
             if len(known) < len(lookups):
                 return None
-            told = ScanChoice(scan_seconds, self._now, len(known))
+            money = tuple(float(of_call) for _, _, of_call in hello["ways"])
+            scan = float(hello["scan_seconds"]), float(hello["scan_money"])
+            told = ScanChoice(scan[0], self._now, money, scan[1])
             choice = job.choices[methods] = AskedOrScanned(known, told)
         return choice
 

@@ -135,7 +135,7 @@ class LookupMethod:
     """A further way to the rows of a lookup table: by other bind columns, from its own source.
 
     ``source`` is one source, or several that give the same rows (mirrors), each within these
-    limits. See :func:`eddyline.lookup_table`.
+    limits. A request costs ``cost``, in ``unit``. See :func:`eddyline.lookup_table`.
     """
 
     bind: Sequence[str]
@@ -145,6 +145,8 @@ class LookupMethod:
     timeout: float = field(default=30.0, kw_only=True)
     retries: int = field(default=3, kw_only=True)
     patience: str | dt.timedelta = field(default="10 minutes", kw_only=True)
+    cost: float | None = field(default=None, kw_only=True)
+    unit: str = field(default="", kw_only=True)
 
     @property
     def sources(self) -> tuple[LookupSource, ...]:

@@ -89,6 +89,10 @@ class Price:
         return float(amount)
 
 
+FREE: Final = Price()
+"""The price of what costs nothing that anybody has told of."""
+
+
 @dataclass(slots=True)
 class Spending:
     """What a job has done so far with one function.

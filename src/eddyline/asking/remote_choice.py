@@ -22,10 +22,14 @@ KEYS_SENT: Final = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class KeysOfWay:
-    """Distinct keys, as columns, that the server may ask for by a ``method``."""
+    """Distinct keys, as columns, that the server may ask for by a ``method``.
+
+    A call costs ``money``, as the seconds that this is worth.
+    """
 
     method: str
     keys: pa.Table
+    money: float = 0.0
 
 
 class AskedOutcome(NamedTuple):
@@ -40,22 +44,25 @@ def asked_or_scanned(
     job: str,
     ways: Sequence[KeysOfWay],
     scan_seconds: float,
+    scan_money: float = 0.0,
     *,
     place: TaskPlace,
     use: int = 0,
 ) -> AskedOutcome:
     """Have keys asked for, by one of the ways to a table; return what came of it.
 
-    A scan is expected to take ``scan_seconds``. ``place`` is where this task is, ``use`` numbers
-    the places of a query where the table is used. ServerGoneError where nobody is there,
-    LookupFailedError where nobody knows any more what other tasks were told.
+    A scan is expected to take ``scan_seconds``, and money worth ``scan_money`` more. ``place`` is
+    where this task is, ``use`` numbers the places of a query where the table is used.
+    ServerGoneError where nobody is there, LookupFailedError where nobody knows any more what other
+    tasks were told.
     """
     hello = {
         "job": job,
         "scan_seconds": scan_seconds,
+        "scan_money": scan_money,
         "use": use,
         "place": place,
-        "ways": [(way.method, way.keys.num_rows) for way in ways],
+        "ways": [(way.method, way.keys.num_rows, way.money) for way in ways],
     }
     try:
         with closing(connected(address, hello, CONNECT_SECONDS)) as connection:

@@ -117,6 +117,7 @@ class SharedMethod(Generic[Wanted]):
             sum(way.gate.width for way in ways),
             1.0 / keys_a_second if keys_a_second else 0.0,
             max(way.keys_per_call for way in ways),
+            self._calls,
         )
 
     @property

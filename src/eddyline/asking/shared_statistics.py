@@ -15,8 +15,8 @@ class SharedLookupStatistics:
     ``unmatched`` the rows that came with a key that their call had not asked for. ``kept`` are
     further keys whose answers a ledger had. ``refusals`` are requests that were refused for quota,
     which are none of the requests, and ``waited`` the seconds in which none was let through for
-    that. ``choice`` says whether a table that can be scanned as well was, and why, where that was
-    decided while the job ran.
+    that. The requests have cost what was ``spent``, in ``unit``. ``choice`` says whether a table
+    that can be scanned as well was, and why, where that was decided while the job ran.
     """
 
     keys: int
@@ -32,6 +32,8 @@ class SharedLookupStatistics:
     waited: float = 0.0
     waits: tuple[Wait, ...] = ()
     choice: str = ""
+    spent: float = 0.0
+    unit: str = ""
 
     def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
         """Return the sum, for two jobs that ask the same sources."""
@@ -50,6 +52,8 @@ class SharedLookupStatistics:
             self.waited + other.waited,
             self.waits + other.waits,
             self.choice or other.choice,
+            self.spent + other.spent,
+            self.unit,
         )
 
 

@@ -138,8 +138,9 @@ class FilterBlock:
     to it, as where a value is passed on for which it calls a function again. A block that
     ``hands_on_errors`` keeps the rows for which a predicate failed, with the error as text, for
     joins above it that may drop them. ``joined`` says in words what was done to its rows before,
-    and what joins them after; ``reduced`` is whether joins have dropped rows before. ``limit`` is
-    how many of its rows a limit above keeps of each task's, or somebody between wants first; 0
+    and what joins them after; ``reduced`` is whether joins have dropped rows before.
+    ``measured_for`` names the inputs that are read when the rows left have been measured. ``limit``
+    is how many of its rows a limit above keeps of each task's, or somebody between wants first; 0
     where there is none. A task that has given as many ``stops`` if nothing between drops any. The
     rows of a block that ``repeats`` come of a join below which plain Spark calls its function: it
     remembers, whatever that costs. ``priors`` are what is known of the conjuncts beforehand:
@@ -157,6 +158,7 @@ class FilterBlock:
     hands_on_errors: bool = False
     joined: tuple[str, ...] = ()
     reduced: bool = False
+    measured_for: tuple[str, ...] = ()
     waits: tuple[int, ...] = ()
     after: tuple[tuple[Call, int], ...] = ()
     spared: bool = False

@@ -56,6 +56,7 @@ from eddyline.catalyst.handles import (
     Plan,
 )
 from eddyline.catalyst.local_files import write_local_files_directly
+from eddyline.catalyst.measured_stages import MeasuredStage, MeasuredStages
 from eddyline.catalyst.metrics_source import ShownCounters, show_counters
 from eddyline.catalyst.new_expressions import (
     aliased,
@@ -241,6 +242,8 @@ __all__ = [
     "CollectedRow",
     "EndedAction",
     "HadoopFolder",
+    "MeasuredStage",
+    "MeasuredStages",
     "NodeFields",
     "NodeText",
     "OptimizerRule",

@@ -275,6 +275,7 @@ def rewritten(
             lambda: tables.address,
             tables.choose,
             scan_seconds,
+            dict(chosen.worth),
         ),
     )
     rewriting = rewritten_plan(plan, making)

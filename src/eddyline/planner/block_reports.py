@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyspark import SparkContext
 
@@ -15,9 +16,19 @@ from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.explanation import block_report
 from eddyline.planner.block_registry import RecordedBlock
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
+from eddyline.planner.rewrite.measured_rows import measured_for
+from eddyline.reports.block_report import Joined, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.reports.routing_report import RoutingReport
+
+_JOINED: Final = {
+    "broadcast": Joined.BROADCAST,
+    "shuffled": Joined.SHUFFLED,
+    "other-broadcast": Joined.OTHER_BROADCAST,
+    "gone": Joined.NOT_AT_ALL,
+}
+"""What became of rows that were measured, in the words of :mod:`eddyline.catalyst`."""
 
 
 def routing_report(
@@ -47,7 +58,8 @@ def routing_report(
         if record is not None and not isinstance(block, JoinBlock):
             record = calls.in_record(record, block, options)  # noqa: PLW2901 - the same, complete
         counted = whole and (not joined or isinstance(block, JoinBlock))
-        blocks.append(block_report(block, options, record, whole=counted))
+        told = block_report(block, options, record, whole=counted)
+        blocks.append(replace(told, measured=_measured(context, block, record)))
     adapted = [(block, options) for block, options, _ in recorded]
     job = "" if action is None else str(action)
     return RoutingReport(
@@ -55,6 +67,18 @@ def routing_report(
         left,
         _called(context, adapted, job),
         _asked(context, adapted, choices, job),
+    )
+
+
+def _measured(
+    context: SparkContext, block: Block, record: TaskRecord | None
+) -> tuple[MeasuredInput, ...]:
+    """Return what inputs have waited for in the last action of a block."""
+    if record is None or isinstance(block, JoinBlock):
+        return ()
+    return tuple(
+        MeasuredInput(name, stage.rows, stage.bytes, _JOINED[stage.outcome], stage.seconds)
+        for name, stage in measured_for(context, block, record.action)
     )
 
 
@@ -137,6 +161,8 @@ def _asked(
             asked.waited,
             asked.waits,
             asked.choice,
+            asked.spent,
+            asked.unit,
         )
         for (run, method), together in wanted.items()
         if (asked := totals[run].get(method)) is not None

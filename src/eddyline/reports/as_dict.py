@@ -46,6 +46,7 @@ def as_dict(
                 "inputs": list(block.inputs),
                 "layout": block.layout,
                 "reduced": block.reduced,
+                "measured": [asdict(one) | {"joined": str(one.joined)} for one in block.measured],
                 "run": None if block.record is None else _run(block.record),
             }
             for block in blocks

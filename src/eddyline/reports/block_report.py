@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from string import ascii_uppercase
 
 from eddyline.reports.records import PredicateRecord, TaskRecord
@@ -33,6 +34,33 @@ class NumberedPredicate:
         return "." in self.number
 
 
+class Joined(StrEnum):
+    """How a large input was joined with the rows for which it had waited."""
+
+    BROADCAST = "rows broadcast"
+    """The rows were sent to all of it, and it was not shuffled."""
+    SHUFFLED = "both shuffled"
+    OTHER_BROADCAST = "input broadcast"
+    """It was smaller than expected."""
+    NOT_AT_ALL = "not joined"
+    """There were no rows for it, and it was not read; or something else left nothing to join."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredInput:
+    """A large input that was read when the rows left for it had been measured.
+
+    So many ``rows`` were left, None where Spark does not say, of so many ``bytes`` in memory. It
+    waited ``seconds`` from the beginning of the action, None where nobody knows.
+    """
+
+    input: str
+    rows: int | None
+    bytes: int
+    joined: Joined
+    seconds: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class StepRecord:
     """What happened at one step of a block: at a predicate, or at a SteM where ``stem`` is True.
@@ -60,6 +88,7 @@ class BlockReport:
     None until an action has run. ``layout`` says how the ``inputs`` of a join block meet;
     both are empty for others. ``reduced`` tells whether rows were dropped before they came to it,
     which plain Spark would have called functions on, or whether it calls some again elsewhere.
+    ``measured`` are the inputs that waited for its rows in its last action.
     """
 
     title: str
@@ -70,6 +99,7 @@ class BlockReport:
     layout: str = ""
     inputs: tuple[str, ...] = ()
     reduced: bool = False
+    measured: tuple[MeasuredInput, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ class AskedTable:
     ``refusals`` are requests that were refused for quota, which are none of the requests, and
     ``waited`` are the seconds in which none was let through for that. ``waits`` are the latest of
     these times, as beginning and end in seconds since the epoch; short gaps between them are left
-    out. ``choice`` says whether a table that can be scanned as well was, and why.
+    out. ``choice`` says whether a table that can be scanned as well was, and why. The requests have
+    cost what was ``spent``, in ``unit``, which is empty where no price is known.
     """
 
     name: str
@@ -34,6 +35,13 @@ class AskedTable:
     waited: float = 0.0
     waits: tuple[tuple[float, float], ...] = ()
     choice: str = ""
+    spent: float = 0.0
+    unit: str = ""
+
+    @property
+    def money(self) -> str:
+        """What was spent, as text; empty where no price is known."""
+        return _amount(self.spent, self.unit) if self.unit else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.as_dict import FORMAT
-from eddyline.reports.block_report import BlockReport
+from eddyline.reports.block_report import BlockReport, Joined, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.records import (
     Change,
@@ -204,7 +204,12 @@ def _block(data: Mapping[str, Any]) -> BlockReport:
         data["layout"],
         tuple(data["inputs"]),
         data["reduced"],
+        tuple(map(_measured, data.get("measured", ()))),  # of which earlier versions knew nothing
     )
+
+
+def _measured(data: Mapping[str, Any]) -> MeasuredInput:
+    return MeasuredInput(**dict(data) | {"joined": Joined(data["joined"])})
 
 
 def _record(run: Mapping[str, Any]) -> TaskRecord:

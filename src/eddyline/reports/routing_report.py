@@ -80,7 +80,7 @@ class RoutingReport:
         and ``why``. ``blocks``: for each block ``title``, ``policy``, ``seed``
         (null where none was set), ``reduced`` (whether rows were dropped before they came to
         it), ``predicates`` (texts), ``inputs`` and ``layout``
-        (see below) and ``run``, which is
+        (see below), ``measured`` and ``run``, which is
         null until an action has run. Times are in seconds, moments in seconds
         since the epoch; an order is a list of positions in ``predicates``,
         counted from 0, and the empty list stands for all rarer orders.
@@ -97,7 +97,8 @@ class RoutingReport:
         (that came with a key which their call had not asked for) and ``by_source``: for each
         ``source`` its ``keys``; ``kept`` are further keys whose rows a ledger had, ``together`` is
         the most keys in a request; ``refusals``, ``waited`` and ``waits`` as above; ``choice`` says
-        whether a table that can be scanned as well was, and why. ``cascades``:
+        whether a table that can be scanned as well was, and why; the requests have cost what was
+        ``spent``, in ``unit`` (empty where no price is known). ``cascades``:
         for each cascade ``name``, its targets ``recall`` and ``precision`` (null where there is
         none) and ``delta``, the thresholds ``low`` and ``high`` (null where the proxy drops or
         accepts nothing, or, as ``accepts_all`` says, accepts every score), about how many ``rows``
@@ -109,6 +110,12 @@ class RoutingReport:
         ``inputs``, and ``layout`` says how these meet. An order begins with
         the join of the row's own input. ``inputs`` and ``layout`` are empty for
         other blocks.
+
+        ``measured`` has for each large ``input`` that was read when the rows left for it had been
+        measured these ``rows`` (null where Spark does not say) and their ``bytes`` in memory, how
+        it was ``joined`` with them ("rows broadcast", "both shuffled", "input broadcast", or "not
+        joined" where nothing was left for it), and the ``seconds`` that it waited, from the
+        beginning of the block's last action (null where nobody knows).
 
         A ``run`` has:
 

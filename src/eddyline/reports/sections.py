@@ -30,6 +30,7 @@ from eddyline.reports.tables import (
     functions_table,
     inputs_table,
     left_table,
+    measured_table,
     predicates_table,
 )
 from eddyline.reports.timeline import BusyTime, Timeline, busy_time, timeline
@@ -104,6 +105,7 @@ class RunSections:
 
     headlines: tuple[Headline, ...]
     inputs: TableSection | None
+    measured: TableSection | None
     predicates: TableSection | None
     functions: TableSection | None
     orders: OrdersSection | None
@@ -168,6 +170,7 @@ def _block(block: BlockReport, *, ran: bool) -> BlockSections:
     run = RunSections(
         headlines=tuple(headlines(block, record)),
         inputs=None if join is None else inputs_table(block, join),
+        measured=measured_table(block.measured) if block.measured else None,
         predicates=predicates_table(block, record) if record.predicates else None,
         functions=functions_table(record) if record.functions else None,
         orders=_orders(block, record),

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from eddyline.cascades.calibration import Calibration
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.block_report import BlockReport
+from eddyline.reports.block_report import BlockReport, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction, spent_in_all
 from eddyline.reports.figures import Bytes, Count, Figure, Ratio, Reach, Seconds, Share
 from eddyline.reports.records import Change, FunctionRecord, JoinRecord, TaskRecord
@@ -112,6 +112,22 @@ def inputs_table(block: BlockReport, join: JoinRecord) -> TableSection:
         Column("Time", tuple(Seconds(stem.seconds) for stem in stems)),
     )
     return TableSection("Inputs", columns)
+
+
+def measured_table(inputs: Sequence[MeasuredInput]) -> TableSection:
+    """Return the inputs that waited until the rows left for them had been measured."""
+    rows = tuple(None if one.rows is None else Count(one.rows) for one in inputs)
+    waited = tuple(None if one.seconds is None else Seconds(one.seconds) for one in inputs)
+    columns = (
+        Column("Input", tuple(one.input for one in inputs), "code"),
+        Column("Rows left for it", rows, short="Rows left"),
+        Column("Size", tuple(Bytes(one.bytes) for one in inputs), meaning="of these, in memory."),
+        Column("Joined", tuple(str(one.joined) for one in inputs), "label"),
+        Column(
+            "Waited", waited, meaning="from the beginning of the action, until these were there."
+        ),
+    )
+    return TableSection("Read when rows had been measured", columns)
 
 
 def predicates_table(block: BlockReport, record: TaskRecord) -> TableSection:
@@ -265,6 +281,7 @@ def asked_table(tables: Sequence[AskedTable]) -> TableSection:
         _waited(table.waited for table in tables),
         _rare("Unmatched rows", (table.unmatched for table in tables)),
         Column("At a time", _counts(table.at_a_time for table in tables)),
+        Column("Spent", tuple(table.money or None for table in tables), rare=True),
         Column("Keys by source", tuple(map(_by_source, tables)), "label", rare=True),
     )
     notes = tuple(f"{table.name} was {table.choice}." for table in tables if table.choice)

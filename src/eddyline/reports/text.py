@@ -121,7 +121,7 @@ def _block(sections: BlockSections, options: ConsoleOptions) -> Iterator[Rendera
         return
     for headline in run.headlines:
         yield Text(TERMINAL.sentence(headline.sentence))
-    for table in (run.inputs, run.predicates, run.functions):
+    for table in (run.inputs, run.predicates, run.functions, run.measured):
         if table is not None:
             yield Text()
             yield from _table(table, _room(options))

@@ -29,10 +29,14 @@ SCAN_WANTED: Final = "table scanned"
 
 @dataclass(frozen=True, slots=True)
 class AskedWay:
-    """A way to rows by a ``method`` of the server; its keys are in ``columns`` of what comes."""
+    """A way to rows by a ``method`` of the server; its keys are in ``columns`` of what comes.
+
+    A call costs ``money``, as the seconds that this is worth.
+    """
 
     method: str
     columns: tuple[int, ...]
+    money: float = 0.0
 
     def keys(self, came: pa.Table) -> pa.Table:
         """Return the distinct keys; those of all columns are distinct as they come."""
@@ -48,7 +52,8 @@ class AskedKeys:
 
     Where there are several ``ways``, a row has a key for each, and all rows come to one task. If
     the table is to be scanned it gives one row that says so, of NULLs otherwise. ``scan_seconds``
-    is what the scan is expected to take, ``use`` numbers the places of a query where the table is
+    is what the scan is expected to take, and ``scan_money`` are the seconds that its price is
+    worth; ``use`` numbers the places of a query where the table is
     used. ``types`` are those of the table's ``columns``, as Arrow has them.
     """
 
@@ -59,6 +64,7 @@ class AskedKeys:
     scan_seconds: float
     columns: tuple[str, ...]
     types: tuple[pa.DataType, ...]
+    scan_money: float = 0.0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows, those alone that have their key as it was asked for, or that one row.
@@ -69,7 +75,7 @@ class AskedKeys:
         if not tables:
             return
         came = pa.Table.from_batches(tables)
-        ways = [KeysOfWay(way.method, way.keys(came)) for way in self.ways]
+        ways = [KeysOfWay(way.method, way.keys(came), way.money) for way in self.ways]
         outcome = self._outcome(ways)
         if outcome.scan:
             yield self._batch([pa.nulls(1, kind) for kind in self.types], scanned=True)
@@ -85,7 +91,7 @@ class AskedKeys:
         place = TaskPlace(context.stageId(), context.partitionId())
         job = job_of_run(self.run)
         return asked_or_scanned(
-            self.server, job, ways, self.scan_seconds, place=place, use=self.use
+            self.server, job, ways, self.scan_seconds, self.scan_money, place=place, use=self.use
         )
 
     def _rows(self, way: KeysOfWay) -> Iterator[list[pa.Array]]:

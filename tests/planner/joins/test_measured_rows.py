@@ -106,6 +106,16 @@ def asked_about(df: DataFrame) -> int:
     return block.record.rows_in
 
 
+def waited(df: DataFrame) -> list[tuple[str, int | None, str]]:
+    """Return what the report says of inputs that have waited: which, for how many rows, and how.
+
+    They were joined as it says.
+    """
+    (block,) = eddyline.report(df).blocks
+    assert all(one.seconds is not None and one.bytes >= 0 for one in block.measured)
+    return [(one.input.split(".")[0], one.rows, one.joined.value) for one in block.measured]
+
+
 def scans(text: str) -> Counter[str]:
     """Return how often a plan that has run reads each table."""
     return Counter(re.findall(r"FileScan parquet .*?/(\w+)\.parquet", text))
@@ -123,18 +133,29 @@ def test_few_rows_are_broadcast_to_what_is_large(spark: SparkSession, sql: str, 
     of_colour = "SELECT 1 FROM measured_facts JOIN measured_colours USING (colour) WHERE hue = 4"
     assert asked_about(fast) <= spark.sql(of_colour).count()
     assert "is read when the rows left of facts have been measured" in str(eddyline.explain(fast))
+    told = waited(fast)
+    # What comes out of the first join with a large input is measured for the next one.
+    assert [how for _, _, how in told] == ["rows broadcast"] * large
+    left = f"{of_colour} AND id % 2 = 0 AND (place IS NOT NULL OR {large} = 1)"
+    assert spark.sql(left).count() in {rows for _, rows, _ in told}
+    fast.write.format("noop").mode("overwrite").save()
+    assert waited(fast) == told
 
 
 @pytest.mark.parametrize("sql", [ONE, TWO])
 def test_many_rows_are_shuffled_as_they_would_have_been(spark: SparkSession, sql: str) -> None:
-    text = physical(same(spark, sql.format(of="f.id", hue="< 9")))
+    fast = same(spark, sql.format(of="f.id", hue="< 9"))
+    text = physical(fast)
     assert "SortMergeJoin" in text or "ShuffledHashJoin" in text
     assert set(scans(text).values()) == {1}, text
+    assert "both shuffled" in {how for _, _, how in waited(fast)}
 
 
 def test_nothing_is_read_of_what_nobody_waits_for(spark: SparkSession) -> None:
-    fast = same(spark, TWO.format(of="f.id * 2 + 1", hue="= 4"))
+    """What has an odd hue has an odd number."""
+    fast = same(spark, TWO.format(of="f.id", hue="= 3"))
     assert not {"items", "places"} & set(scans(physical(fast)))
+    assert (0, "not joined") in {(rows, how) for _, rows, how in waited(fast)}
 
 
 def test_errors_travel_with_measured_rows(spark: SparkSession) -> None:

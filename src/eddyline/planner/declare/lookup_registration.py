@@ -20,6 +20,7 @@ from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.checked_numbers import positive_number
 from eddyline.asking.limits import OnError
 from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
+from eddyline.asking.price import Price
 from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.expressions.value_types import MOST_FIELDS
@@ -59,6 +60,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     version: str | None = None,
     valid: str | dt.timedelta | None = None,
     patience: str | dt.timedelta = "10 minutes",
+    cost: float | None = None,
+    unit: str = "",
+    scan_cost: float | None = None,
 ) -> DataFrame:
     """Register a table whose rows are looked up, and return it as a DataFrame.
 
@@ -83,6 +87,10 @@ def lookup_table(  # noqa: PLR0913 - what users may set
       values for, ``adapt`` asks the one that is through first. ``scan_seconds``: how long a scan
       takes. By default what the last one took, or 100 MB a second of what Spark estimates, or 10 s
       where it knows nothing; below 2 s it is scanned at once.
+    - ``cost``: what a request costs, in ``unit``, as 0.002 and "USD"; ``scan_cost`` is what a scan
+      costs, in the same unit. The report says what was spent. Where ``worth`` of
+      :func:`~eddyline.adapt` says how many seconds a unit is worth, these count like seconds in the
+      choice between ways, and between them and the scan.
     - ``max_in_flight`` and ``rate``: the most requests to a source at a time, and the most that
       begin in a second, for the whole job. ``timeout``: seconds of a request. ``retries``: further
       attempts, where these may help. ``patience``: how long a spent quota is waited for, as "2h",
@@ -128,6 +136,8 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         timeout=timeout,
         retries=retries,
         patience=patience,
+        cost=cost,
+        unit=unit if cost is not None else "",
     )
     given = (first, *_further(also))
     key_columns = numbers(key, "key")
@@ -151,6 +161,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     seconds = None if scan_seconds is None else positive_number(scan_seconds, "scan_seconds")
     if seconds is not None and scan is None:
         raise ValueError("scan_seconds says how long a scan takes, and there is no scan")
+    if scan_cost is not None and scan is None:
+        raise ValueError("scan_cost says what a scan costs, and there is no scan")
+    scan_price = _price(scan_cost, unit if cost is None or scan_cost is not None else "")
     chosen = [] if scan is None else list(map(_failing, registered))
     number = next(_NUMBERS)
     stand_in = NotAdapted(name, bind_columns, number) if scan is None else Scanned(name, number)
@@ -166,6 +179,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             scan is not None,
             seconds,
             tables.methods(name, chosen),
+            scan_price,
         ),
         [*registered, *chosen],
     )
@@ -219,7 +233,15 @@ def _access_method(
         limits,
         tuple(AccessMethod(table, mirror, limits) for mirror in mirrors),
         kept,
+        _price(method.cost, method.unit),
     )
+
+
+def _price(cost: object, unit: str) -> Price:
+    """Return the price of a request or a scan; TypeError, ValueError for what is none."""
+    if callable(cost):
+        raise TypeError(f"the cost of a request is a number, not {cost!r}")
+    return Price(cost, unit)  # type: ignore[arg-type]  # it says what else is no number
 
 
 def _failing(method: AccessMethod) -> AccessMethod:

@@ -69,7 +69,8 @@ class LookupTables:
             bound = f"({', '.join(method.table.bind_names)})" if len(given) > 1 else ""
             name = f"{table}{bound}/{next(self._numbers)}"
             self.serve(name, method)
-            made.append(PlannedLookup(name, method.table.bind, method.width, method.keys_per_call))
+            bind, width = method.table.bind, method.width
+            made.append(PlannedLookup(name, bind, width, method.keys_per_call, method.price))
         return tuple(made)
 
     def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:

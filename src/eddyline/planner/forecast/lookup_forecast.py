@@ -84,15 +84,20 @@ def _forecast(surveys: LookupSurveys, tables: LookupTables, job: str, most: int)
         calls = Expected(*(max(0.0, end - made) for end in (calls.low, calls.likely, calls.high)))
     requests = calls.times(1 / max(1, use.way.keys_per_call))
     took, limit = hours(requests, rate, use.way.width, seconds)
+    price = use.way.price
+    asked = tables.server.totals(job).get(use.way.name) if made else None
+    spent = 0.0 if asked is None else asked.spent
     return CallForecast(
         use.text,
         calls,
         whole,
         counted.rows,
         sum(known) / len(known) if known else 0.0,
+        money=requests.times(price.of(())) if price.known else None,
+        unit=price.unit,
         seconds=took,
         limit=limit,
-        measured=Measured(among, int(sample.rows.sum()), made, 0.0, kept is not None),
+        measured=Measured(among, int(sample.rows.sum()), made, spent, kept is not None),
     )
 
 

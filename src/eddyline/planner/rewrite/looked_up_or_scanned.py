@@ -31,6 +31,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from eddyline import catalyst
 from eddyline.asking.driver_channel import Address
+from eddyline.asking.price import Price
 from eddyline.blocks.column_types import arrow_type, spark_type
 from eddyline.blocks.lookup_table import AccessChoice, ChosenWay, LookupTable, PlannedLookup
 from eddyline.catalyst import CatalystExpression, Plan
@@ -77,6 +78,7 @@ class AccessRules:
 
     ``run`` tells its jobs from others, ``server`` says where tasks ask, ``register`` takes note of
     the function that stands for a choice, and ``learned`` tells what a scan has taken, by its name.
+    ``worth`` has the seconds that units of money are worth.
     """
 
     spark: SparkSession
@@ -85,7 +87,12 @@ class AccessRules:
     server: Callable[[], Address]
     register: Callable[[bytes, AccessChoice], None]
     learned: Callable[[str], float | None]
+    worth: Mapping[str, float] = field(default_factory=dict)
     uses: Iterator[int] = field(default_factory=count)
+
+    def money(self, price: Price) -> float:
+        """Return what a price is worth, in seconds."""
+        return price.of(()) * self.worth.get(price.unit, 0.0)
 
     @property
     def apply(self) -> bool:
@@ -233,13 +240,15 @@ def _chosen(
     (scan,) = catalyst.children(leaf)
     name = "" if table.scan_seconds is not None else _scan_name(table, scan)
     seconds, known = scan_seconds_of(table, scan, rules.learned(name) if name else None)
-    if seconds < CHEAP or next(lookup_leaves(giving), None) is not None:
+    money = rules.money(table.scan_price)
+    if seconds + money < CHEAP or next(lookup_leaves(giving), None) is not None:
         return None
     if not all(catalyst.is_deterministic(key) for key in keys) or not _may_read(
         giving, seconds, declared=table.scan_seconds is not None
     ):
         return None
-    choice = AccessChoice(rules.run, table.name, _named(table, ways), seconds, known, name)
+    named = _named(rules, table, ways)
+    choice = AccessChoice(rules.run, table.name, named, seconds, known, name, money)
     in_one = len(ways) > 1 or catalyst.size_in_bytes(giving) <= TINY
     came = _asked(rules, table, ways, choice, _distinct_keys(keys, giving, in_one=in_one))
     by = () if in_one else ways[0].bind
@@ -250,9 +259,16 @@ def _chosen(
     return catalyst.projected([catalyst.attribute_like(one, other) for one, other in pairs], both)
 
 
-def _named(table: LookupTable, ways: Sequence[PlannedLookup]) -> tuple[ChosenWay, ...]:
+def _named(
+    rules: AccessRules, table: LookupTable, ways: Sequence[PlannedLookup]
+) -> tuple[ChosenWay, ...]:
     return tuple(
-        ChosenWay(tuple(table.columns[column] for column in way.bind), way.name, way.keys_per_call)
+        ChosenWay(
+            tuple(table.columns[column] for column in way.bind),
+            way.name,
+            way.keys_per_call,
+            rules.money(way.price),
+        )
         for way in ways
     )
 
@@ -270,10 +286,14 @@ def _asked(
         rules.server(),
         rules.run,
         next(rules.uses),
-        tuple(AskedWay(way.name, tuple(places[column] for column in way.bind)) for way in ways),
+        tuple(
+            AskedWay(way.name, tuple(places[column] for column in way.bind), rules.money(way.price))
+            for way in ways
+        ),
         choice.scan_seconds,
         table.columns,
         tuple(arrow_type(kind, rules.zone) for kind in table.types),
+        choice.scan_money,
     )
     columns = [
         StructField(column, spark_type(kind))

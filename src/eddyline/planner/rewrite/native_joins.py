@@ -25,12 +25,12 @@ from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import And, Argument, Call, Expression, calls_in, with_children
 from eddyline.planner.claim.filter_claim import Claim
 from eddyline.planner.claim.join_claim import JoinClaim
-from eddyline.planner.claim.native_choice import NativeJoins
+from eddyline.planner.claim.native_choice import NativeJoins, names_of
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Link, ProjectLink, Tree
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.regions import Region
 from eddyline.planner.rewrite.filter_rewrite import Fuse, block_of, block_over
-from eddyline.planner.rewrite.measured_rows import measured_first
+from eddyline.planner.rewrite.measured_rows import measured_first, stage_name
 from eddyline.planner.rewrite.reducing import Reducing
 
 
@@ -62,11 +62,14 @@ def joined_natively(
     base = reducing.reduced(sources[root].plan, root, choice.reduction.reducers)
     asked, outputs = _claim_of(claim, [call for _, call in choice.results])
     block = block_of(asked, tuple(dict.fromkeys(outputs)), settings)
+    waiting = sorted(choice.waiting)
+    names = names_of(choice.sources)
     described = replace(
         block,
         hands_on_errors=not choice.reduction.exact,
         joined=choice.described,
         reduced=bool(choice.reduction.reducers),
+        measured_for=tuple(names[number] for number in waiting),
     )
     block = identified(described)
     struct, plan = block_over(base, asked, block, fuse)
@@ -88,7 +91,8 @@ def joined_natively(
     broadcast = frozenset(reducing.made) | choice.broadcast
     above = {Tree.of(attribute).identity for attribute, _ in claim.results}
     carried = [*results, *([] if error is None else [error])]
-    measured = _Measured(root, choice.waiting)
+    stages = {number: stage_name(block, place) for place, number in enumerate(waiting)}
+    measured = _Measured(spark, root, stages)
     joins = _Joins(
         region, new, broadcast, measured, choice.edges.definitions, above, carried, error
     )
@@ -134,10 +138,11 @@ def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Ca
 
 @dataclass(frozen=True)
 class _Measured:
-    """The input whose rows are measured on their way up, and those that wait for that."""
+    """The input whose rows are measured on their way up, and for each that waits the stage."""
 
+    spark: SparkSession
     root: int
-    waiting: frozenset[int]
+    stages: Mapping[int, str]
 
 
 class _Joins:
@@ -203,10 +208,12 @@ class _Joins:
         self, children: Sequence[Plan], new: Sequence[Plan], conditions: Sequence[Tree]
     ) -> Sequence[Plan]:
         """Return the sides of a join, of which a large input waits for the rows of the other."""
+        measured = self._measured
         for side, child in enumerate(children):
-            waits = self._input_of(child) in self._measured.waiting
-            if waits and self._has_root(children[1 - side]):
-                sides = measured_first(new[1 - side], new[side], conditions)
+            stage = measured.stages.get(-1 if (number := self._input_of(child)) is None else number)
+            if stage is not None and self._has_root(children[1 - side]):
+                context = measured.spark.sparkContext
+                sides = measured_first(context, stage, new[1 - side], new[side], conditions)
                 return new if sides is None else sides[:: 1 if side else -1]
         return new
 
