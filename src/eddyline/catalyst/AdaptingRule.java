@@ -47,6 +47,9 @@ public final class AdaptingRule extends Rule {
     private static final String ENABLED = "spark.eddyline.enabled";
     private static final String JOINS = "spark.eddyline.joins";
 
+    /** What a session says where a program leaves rewriting to what it enables itself, not to a plug-in. */
+    private static final String BY_PROGRAM = "program";
+
     /** What was set last as a limit and is none, which is said once. */
     private static volatile String refused = null;
 
@@ -79,6 +82,11 @@ public final class AdaptingRule extends Rule {
         this.every = every;
         this.limited = limited;
         this.known = limited == null ? side.rewritings() : null;
+    }
+
+    /** Whether it adapts plans, and does not only tell of limits. */
+    public boolean adapts() {
+        return limited == null;
     }
 
     /** Rewrite plans from now on, or leave them as they are, wherever the rule was copied to. */
@@ -127,7 +135,7 @@ public final class AdaptingRule extends Rule {
         }
         // The session that runs the query: perhaps a copy, with other settings, as for a stream.
         SparkSession session = SparkSession.active();
-        if (session.sessionState().conf().getConfString(ENABLED, "true").trim().equalsIgnoreCase("false")) {
+        if (isOff(session)) {
             return plan;
         }
         Map settings = known == null ? null : session.sessionState().conf().getAllConfs();
@@ -144,6 +152,11 @@ public final class AdaptingRule extends Rule {
         }
         found.setTagValue(SEEN, Boolean.TRUE);
         return found;
+    }
+
+    private boolean isOff(SparkSession session) {
+        String enabled = session.sessionState().conf().getConfString(ENABLED, "true").trim();
+        return enabled.equalsIgnoreCase("false") || chosenBySession && enabled.equalsIgnoreCase(BY_PROGRAM);
     }
 
     private boolean asksAboutEvery() {

@@ -48,6 +48,13 @@ public final class PythonSide {
         void isSilent(long milliseconds);
     }
 
+    /** What Python has to say to whoever has asked, instead of an answer: an error, but none of its own. */
+    public static final class Refusal extends IllegalArgumentException {
+        public Refusal(String message) {
+            super(message);
+        }
+    }
+
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private final AtomicInteger serving = new AtomicInteger();
     private final Set threads = Collections.synchronizedSet(new HashSet());  // those that serve
@@ -144,7 +151,7 @@ public final class PythonSide {
     /**
      * Return the answer to a question that one of Python's threads is to ask; null where there is none in time.
      *
-     * What Python raises is raised here.
+     * What Python raises or refuses is raised here.
      */
     public Object ask(Callable question, long milliseconds) {
         tend();
@@ -236,7 +243,7 @@ public final class PythonSide {
     }
 
     private Object raisedOrFailed(Throwable cause) {
-        if (!String.valueOf(cause.getMessage()).startsWith(RAISED)) {
+        if (!(cause instanceof Refusal) && !String.valueOf(cause.getMessage()).startsWith(RAISED)) {
             return failure(String.valueOf(cause));
         }
         succeeded();

@@ -7,7 +7,7 @@ here either reads a handle or makes a new one.
 
 from eddyline.catalyst.actions import ActionState, action_state, is_running, seconds_of_reading
 from eddyline.catalyst.analyst import Analyst
-from eddyline.catalyst.attaching import Application
+from eddyline.catalyst.attaching import Answer, Application
 from eddyline.catalyst.compiled_java import ON_CLASS_PATH
 from eddyline.catalyst.dataframes import (
     analyzed_plan,
@@ -237,6 +237,7 @@ __all__ = [
     "ON_CLASS_PATH",
     "ActionState",
     "Analyst",
+    "Answer",
     "Application",
     "CatalystExpression",
     "CollectedRow",

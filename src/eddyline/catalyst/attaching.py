@@ -22,7 +22,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
 
 from eddyline.catalyst import foreign_functions, python_side
-from eddyline.catalyst.gateway import static
+from eddyline.catalyst.gateway import fetched, static
+from eddyline.catalyst.handles import Plan
 from eddyline.catalyst.optimizer_rules import Rewrite, answering
 from eddyline.catalyst.pipeline import get_ready, of_its_own
 from eddyline.catalyst.rules_at_work import begin
@@ -42,10 +43,11 @@ class AttachedContext(SparkContext):
         """Leave the application alone: PySpark calls this, too, where it cannot begin."""
 
 
-Table = Callable[[SparkSession, str, str | None], tuple[str, str] | None]
-"""A text and JSON for a session, by the name of a table function and its argument.
+Answer = tuple[str, str] | Plan | None
+"""A text and JSON, the leaf of a plan, or None where something was only to be done."""
 
-None where something was only to be done."""
+Answering = Callable[[SparkSession, str, str | None], Answer]
+"""What a session gets, by the name of what is asked, mostly a table function, and its argument."""
 
 
 class Application:
@@ -88,9 +90,9 @@ class Application:
         get_ready()
         return context
 
-    def serve(self, rewrite: Rewrite, table: Table) -> None:
+    def serve(self, rewrite: Rewrite, answer: Answering) -> None:
         """Answer from now on, in threads that end with the process."""
-        self._java.ready(answering(rewrite), _Tables(table))
+        self._java.ready(answering(rewrite), _Answers(answer))
         python_side.python_side()
 
 
@@ -118,17 +120,19 @@ class _Nobody(SparkSession):
         return RuntimeConfig(self._jsparkSession.conf())
 
 
-class _Tables:
-    def __init__(self, table: Table) -> None:
-        self._table = table
+class _Answers:
+    def __init__(self, answer: Answering) -> None:
+        self._answer = answer
 
-    def apply(self, name: str, argument: str | None) -> str:
-        """Return what a table function gives; what is the matter, where it fails."""
+    def apply(self, name: str, argument: str | None) -> Any:  # noqa: ANN401 - Py4J has no types
+        """Return what was asked for, texts as one; what is the matter, where it fails."""
         with of_its_own():
             try:
                 running = static(CLASSIC + "SparkSession", "active")()
                 spark = SparkSession(SparkContext.getOrCreate(), running)
-                given = self._table(spark, name, argument)
+                given = self._answer(spark, name, argument)
+                if isinstance(given, Plan):  # whoever has made it keeps it
+                    return fetched(given.java)
             except Exception as error:  # noqa: BLE001 - Java is told, whatever it is
                 return (str(error) or type(error).__name__).replace("\0", " ")
             return "" if given is None else "\0".join((given[0].replace("\0", " "), given[1]))

@@ -93,8 +93,11 @@ class OptimizerRule:
 
 
 def answering(rewrite: Rewrite) -> Any:  # noqa: ANN401 - Py4J has no types
-    """Return what Java may ask about the plans of any session, without a rule made here."""
-    return _Asked(rewrite, optimizes=True)
+    """Return what Java may ask about the plans of any session, without a rule made here.
+
+    An ``EddylineError`` is told as a text: nobody who asks there would know it again.
+    """
+    return _Asked(rewrite, optimizes=True, tells=True)
 
 
 def identity_of(spark: SparkSession) -> str:
@@ -103,9 +106,10 @@ def identity_of(spark: SparkSession) -> str:
 
 
 class _Asked:
-    def __init__(self, rewrite: Rewrite, *, optimizes: bool) -> None:
+    def __init__(self, rewrite: Rewrite, *, optimizes: bool, tells: bool = False) -> None:
         self._rewrite = rewrite
         self._optimizes = optimizes
+        self._tells = tells
         self._of_thread = threading.local()
         self._sessions = Latest[str, SparkSession](_SESSIONS)
         self._told = Latest[str, bool](_REASONS)  # why plans were left to Spark, and what else
@@ -121,6 +125,8 @@ class _Asked:
                 return java
             except Exception as error:
                 if isinstance(error, EddylineError):  # which says what the user is to do
+                    if self._tells:
+                        return str(error)
                     raise raised_in_rule(error) from error
                 why = f"{type(error).__name__}: {error}"
                 self._tell("A query is left to Spark, as it could not be adapted:", why, error)

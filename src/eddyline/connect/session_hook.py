@@ -9,6 +9,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Self
 
+from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.session import SparkSession
@@ -19,6 +20,7 @@ from eddyline.connect.messages import Relation, has_python
 from eddyline.connect.verbs import chosen, require_version, rewritten
 from eddyline.engine.policies.policy import Policy
 from eddyline.errors import ConnectNotSupportedError
+from eddyline.plugin_switch import PluginSwitch
 
 _log: Final = logging.getLogger("eddyline")
 
@@ -107,6 +109,9 @@ class DisabledClient(contextlib.AbstractContextManager["DisabledClient"]):
         hooks = hooks_of(spark.client)
         self._before = [hook for hook in hooks if isinstance(hook, AdaptingHook)]
         _put(spark.client, [])
+        self._plugin: Final = PluginSwitch(spark)
+        with contextlib.suppress(PySparkException):  # some servers let nobody ask for settings
+            self._plugin.turn_off()
 
     def __exit__(
         self,
@@ -115,6 +120,8 @@ class DisabledClient(contextlib.AbstractContextManager["DisabledClient"]):
         trace: TracebackType | None,
     ) -> None:
         """Have at work what was so before, unless something else has begun since."""
+        with contextlib.suppress(PySparkException):
+            self._plugin.turn_back()
         hooks = hooks_of(self._spark.client)
         if self._before and not any(isinstance(hook, AdaptingHook) for hook in hooks):
             _put(self._spark.client, self._before)
@@ -161,8 +168,8 @@ def enable(
 def disable(spark: SparkSession | None = None) -> DisabledClient:
     """Leave the queries of a session of Spark Connect to Spark again.
 
-    The result is a context manager, which limits this to a block. Raises ``RuntimeError`` where
-    there is no session.
+    A plug-in of the server's leaves them alone, too. The result is a context manager, which limits
+    this to a block. Raises ``RuntimeError`` where there is no session.
     """
     return DisabledClient(chosen_client_session(spark))
 

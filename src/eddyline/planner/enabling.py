@@ -26,6 +26,7 @@ from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.rewrite.block_walk import Joins
 from eddyline.planner.self_check import check_once
 from eddyline.planner.session_rules import change_rules, told_limits
+from eddyline.plugin_switch import PluginSwitch
 
 
 class Enabled(contextlib.AbstractContextManager["Enabled"]):
@@ -83,10 +84,13 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
 class Disabled(contextlib.AbstractContextManager["Disabled"]):
     """A session that is left to Spark; as a context manager, until the block ends."""
 
-    def __init__(self, spark: SparkSession, rules: list[catalyst.OptimizerRule]) -> None:
-        """Take a session and what was at work in it."""
+    def __init__(
+        self, spark: SparkSession, rules: list[catalyst.OptimizerRule], plugin: PluginSwitch
+    ) -> None:
+        """Take a session, what was at work in it, and the switch that keeps a plug-in off it."""
         self._spark: Final = spark
         self._rules = rules
+        self._plugin: Final = plugin
 
     def __exit__(
         self,
@@ -96,9 +100,11 @@ class Disabled(contextlib.AbstractContextManager["Disabled"]):
     ) -> None:
         """Have at work what was so before, unless something else has begun since."""
         rules, self._rules = self._rules, []
-        if not rules or catalyst.is_stopped(self._spark):
+        if catalyst.is_stopped(self._spark):
             return
-        change_rules(self._spark, lambda since: [*rules, *since])
+        self._plugin.turn_back()
+        if rules:
+            change_rules(self._spark, lambda since: [*rules, *since])
 
     def __repr__(self) -> str:
         return "What this session runs is left to Spark; eddyline.enable() changes that."
@@ -176,19 +182,23 @@ def enable(
 def disable(spark: SparkSession | None = None) -> Disabled:
     """Leave the queries of a session to Spark again; does nothing where nothing was enabled.
 
-    The result is a context manager, which limits this to a block, for example to one query, in all
-    threads; afterwards whatever was enabled before is in force again.
+    A plug-in of the driver leaves them alone, too: ``spark.eddyline.enabled`` is "program" in the
+    session from now on, until somebody sets it to "true". The result is a context manager, which
+    limits this to a block, for example to one query, in all threads; afterwards whatever was
+    enabled before is in force again.
 
     DataFrames that have run once keep their plans. Raises ``RuntimeError`` where there is no
     session; a session that was stopped needs no call.
     """
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
-        return Disabled(spark, [])
+        return Disabled(spark, [], PluginSwitch(spark))
     active = chosen_session(spark)
     rules = change_rules(active, lambda _: [])
+    plugin = PluginSwitch(active)
+    plugin.turn_off()
     registry_of(active.sparkContext).learned.save()
     lookup_tables_of(active.sparkContext).keep = None
-    return Disabled(active, rules)
+    return Disabled(active, rules, plugin)
 
 
 def adapted_plan(

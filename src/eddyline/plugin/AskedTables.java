@@ -1,6 +1,5 @@
 package eddyline.spark;
 
-import eddyline.catalyst.AdaptingRule;
 import java.util.ArrayList;
 import java.util.Arrays;
 import org.apache.spark.api.python.PythonUtils;
@@ -73,11 +72,7 @@ final class AskedTables extends Rule {
     }
 
     private LogicalPlan answer(String[] question, LocalRelation place) {
-        String limit = session.sessionState().conf().getConfString(AdaptingRule.LIMIT, AdaptingRule.USUAL);
-        String found = process.asked(question[0], question[1], session, AdaptingRule.milliseconds(limit));
-        if (found == null) {
-            throw new IllegalStateException("Eddyline's Python does not answer; the driver's log says why");
-        }
+        String found = (String) process.answer(question[0], question[1], session);
         int end = found.indexOf(0);  // between the text and JSON, which has none
         if (end < 0) {
             throw new IllegalArgumentException(found);

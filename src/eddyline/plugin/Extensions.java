@@ -5,8 +5,6 @@ import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
-import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Tuple3;
 import scala.collection.immutable.Seq;
@@ -24,15 +22,17 @@ public final class Extensions extends AbstractFunction1 {
     /** The names of the functions that give tables, after "eddyline_". */
     private static final String[] TABLES = {"explain", "live", "report", "status"};
 
-    private static final Rule NOTHING = new Nothing();
+    /** Whether sessions of this JVM have what is here. */
+    static volatile boolean areThere = false;
 
     public Object apply(Object given) {
         SparkSessionExtensions extensions = (SparkSessionExtensions) given;
+        areThere = true;
         // Spark makes these rules whenever it optimizes a plan: the time to put ours after all of Spark's.
         extensions.injectOptimizerRule(new AbstractFunction1() {
             public Object apply(Object session) {
                 Extensions.install((SparkSession) session);
-                return NOTHING;
+                return new LookedUpTables((SparkSession) session);
             }
         });
         // Made once for a session, with its analyzer: the time to give it functions.
@@ -57,24 +57,17 @@ public final class Extensions extends AbstractFunction1 {
         return BoxedUnit.UNIT;
     }
 
-    /** Have a session apply the rule after all of Spark's, unless it applies one of Eddyline's already. */
+    /** Have a session apply the rule after all of Spark's, unless a program's own Eddyline adapts its plans. */
     static void install(SparkSession session) {
         ExperimentalMethods methods = session.experimental();
         synchronized (methods) {
             Seq rules = methods.extraOptimizations();
             for (int n = 0; n < rules.length(); n++) {
-                if (rules.apply(n) instanceof AdaptingRule) {
+                if (rules.apply(n) instanceof AdaptingRule && ((AdaptingRule) rules.apply(n)).adapts()) {
                     return;
                 }
             }
             methods.extraOptimizations_$eq((Seq) rules.appended(PythonProcess.of(session.sparkContext()).rule()));
-        }
-    }
-
-    /** What is given where Spark wants a rule. */
-    private static final class Nothing extends Rule {
-        public TreeNode apply(TreeNode plan) {
-            return plan;
         }
     }
 }

@@ -20,6 +20,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import py4j.ClientServer;
+import scala.Option;
 
 /**
  * The Python process that rewrites the plans of an application: begun when it is needed, begun again when it has died,
@@ -358,7 +359,11 @@ public final class PythonProcess implements PythonSide.Keeper {
         }
 
         public Object apply(Object plan, Object session) {
-            return process.rewrite.apply(plan, session);
+            Object found = process.rewrite.apply(plan, session);
+            if (found instanceof String) {  // what the user is to do
+                throw new PythonSide.Refusal((String) found);
+            }
+            return found;
         }
     }
 
@@ -382,23 +387,38 @@ public final class PythonProcess implements PythonSide.Keeper {
         }
         // Not as the session says, which cannot be asked yet: it is being made.
         String limit = context.conf().get(AdaptingRule.LIMIT, AdaptingRule.USUAL);
-        String failed = asked("functions", null, session, AdaptingRule.milliseconds(limit));
-        if (failed != null && !failed.isEmpty()) {
+        Object failed = asked("functions", null, session, AdaptingRule.milliseconds(limit));
+        if (failed != null && !"".equals(failed)) {
             tell("The functions of spark.eddyline.functions are not there: " + failed);
         }
     }
 
+    /** Ask Python something for a session, which says how long it waits; raise where there is no answer by then. */
+    Object answer(String what, String argument, SparkSession session) {
+        String limit = session.sessionState().conf().getConfString(AdaptingRule.LIMIT, AdaptingRule.USUAL);
+        Object found = asked(what, argument, session, AdaptingRule.milliseconds(limit));
+        if (found == null) {
+            throw new IllegalStateException("Eddyline's Python does not answer; the driver's log says why");
+        }
+        return found;
+    }
+
     /** Ask Python something for a session; null where there is no answer in time. */
-    String asked(final String what, final String argument, final SparkSession session, long milliseconds) {
+    private Object asked(final String what, final String argument, final SparkSession session, long milliseconds) {
         final ClassLoader loader = Thread.currentThread().getContextClassLoader();
-        return (String) side.ask(new Callable() {
+        return side.ask(new Callable() {
             public Object call() {
+                Option before = SparkSession.getActiveSession();  // of a thread that was asked something else
                 Thread.currentThread().setContextClassLoader(loader);
                 SparkSession.setActiveSession(session);
                 try {
                     return tables.apply(what, argument);
                 } finally {
-                    SparkSession.clearActiveSession();
+                    if (before.isDefined()) {
+                        SparkSession.setActiveSession((SparkSession) before.get());
+                    } else {
+                        SparkSession.clearActiveSession();
+                    }
                 }
             }
         }, milliseconds);

@@ -32,6 +32,9 @@ _HERE: Final = Path(__file__).parent
 _PROPERTIES: Final = "eddyline/spark/jar.properties"
 """The file in the jar that says what it was made of."""
 
+_SOURCES_OF_DATA: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+"""The file in the jar that names the class behind ``USING eddyline_lookup``: where Java looks."""
+
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 """When all files of the jar were made: the earliest time that an archive can tell."""
 
@@ -176,6 +179,7 @@ def _archive(classes: Mapping[str, bytes], digest: str) -> bytes:
             )
             path = f"compiled/{path}"
         files[path] = code
+    files[_SOURCES_OF_DATA] = b"eddyline.spark.LookupSource\n"
     files[_PROPERTIES] = "".join(
         f"{key}={value}\n" for key, value in sorted(about.items())
     ).encode()

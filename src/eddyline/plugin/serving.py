@@ -40,7 +40,7 @@ def serve() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # PySpark's own handler would cancel all jobs
     send_package(context)
     sessions = AdaptedSessions(context)
-    application.serve(sessions.rewritten, SqlTables(context).row)
+    application.serve(sessions.rewritten, SqlTables(context).answer)
     operating_of(context).begin()  # with threads that answer
     sys.stdin.buffer.read()
     registry_of(context).learned.save()

@@ -24,6 +24,7 @@ from eddyline.monitor.live_page import LivePage, live
 from eddyline.monitor.status import status
 from eddyline.planner.adapt import explain
 from eddyline.planner.reporting import report
+from eddyline.plugin.sql_lookups import SqlLookups
 
 FUNCTIONS: Final = "spark.eddyline.functions"
 """Setting: a file of Python whose functions every session of the application has."""
@@ -34,6 +35,9 @@ PAGES: Final = 20
 REGISTER: Final = "functions"
 """What is asked for when a session begins; nobody can ask for it in SQL."""
 
+LOOKUP: Final = "lookup"
+"""What is asked for when a plan has a lookup table of a catalog; likewise."""
+
 
 class SqlTables:
     """The table functions of an application, and the functions that it gives its sessions."""
@@ -43,6 +47,7 @@ class SqlTables:
         self._path: Final = context.getConf().get(FUNCTIONS)
         self._functions: Mapping[str, Any] | None = None
         self._reading: Final = threading.Lock()
+        self._lookups: Final = SqlLookups()
         self._pages: Final[OrderedDict[str, LivePage]] = OrderedDict()  # by session, latest last
         self._tables: Final[Mapping[str, Callable[[SparkSession, str | None], tuple[str, str]]]] = {
             "explain": _explained,
@@ -51,8 +56,13 @@ class SqlTables:
             "status": _status,
         }
 
-    def row(self, spark: SparkSession, name: str, argument: str | None) -> tuple[str, str] | None:
-        """Return what a table function gives a session; None after giving it functions."""
+    def answer(self, spark: SparkSession, name: str, argument: str | None) -> catalyst.Answer:
+        """Return what a table function gives a session; None after giving it functions.
+
+        Of a lookup table, the leaf that stands for it in plans.
+        """
+        if name == LOOKUP:
+            return self._lookups.leaf(spark, argument or "")
         if name == REGISTER:
             for function, made in self._given().items():
                 spark.udf.register(function, made)

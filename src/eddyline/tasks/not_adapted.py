@@ -16,21 +16,36 @@ UNANSWERED: Final = (
 )
 
 
+BY_HAND: Final = (
+    "Run the query through eddyline.adapt(df), which asks for the values that the query has for "
+    f"them. {UNANSWERED}"
+)
+
+BY_PLUGIN: Final = (
+    "Eddyline's plug-in asks for the values that a query has for them, but where "
+    "spark.eddyline.enabled is not true, where a program has called eddyline.enable() or "
+    "eddyline.adapt() itself, and where its process does not answer, as the driver's log says then."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NotAdapted:
-    """The function of a lookup table's leaf; ``number`` tells tables of one name apart."""
+    """The function of a lookup table's leaf; ``number`` tells tables of one name apart.
+
+    Its ``advice`` is who asks for its rows.
+    """
 
     table: str
     bind: tuple[tuple[str, ...], ...]
     number: int
+    advice: str = BY_HAND
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - Spark's protocol
         """Raise NotAdaptedError: nobody knows for which values of its bind columns to ask."""
         ways = " or ".join(map(" and ".join, self.bind))
         raise NotAdaptedError(
-            f"{self.table} is a lookup table, which answers only for given values of {ways}. Run "
-            f"the query through eddyline.adapt(df), which asks for the values that the query has "
-            f"for them. {UNANSWERED}"
+            f"{self.table} is a lookup table, which answers only for given values of {ways}. "
+            f"{self.advice}"
         )
 
 

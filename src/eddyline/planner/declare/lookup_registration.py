@@ -32,7 +32,7 @@ from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.lookup_leaves import LOOKUP_NAME
 from eddyline.planner.rewrite.steps import map_in_arrow
 from eddyline.quirks.described_types import from_ddl
-from eddyline.tasks.not_adapted import NotAdapted, Scanned
+from eddyline.tasks.not_adapted import BY_HAND, NotAdapted, Scanned
 from eddyline.tasks.our_functions import pickled
 
 _NUMBERS: Final = itertools.count()
@@ -120,14 +120,6 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
     spark = classic_session(spark)
-    if not isinstance(name, str):
-        raise TypeError(f"a table's name is a text, not {name!r}")
-    sensitive = str(spark.conf.get(CASE_SENSITIVE)).lower() == "true"
-    struct = described_columns(schema, sensitive=sensitive)
-    numbers = partial(column_numbers, name, struct, sensitive=sensitive)
-    columns = tuple(struct.fieldNames())
-    zone = str(spark.conf.get(TIME_ZONE))
-    types = tuple(arrow_type_of(field.dataType, zone) for field in struct.fields)
     first = LookupMethod(
         bind,
         source,
@@ -139,16 +131,56 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         cost=cost,
         unit=unit if cost is not None else "",
     )
-    given = (first, *_further(also))
+    leaf = lookup_leaf(
+        spark,
+        name,
+        schema,
+        (first, *_further(also)),
+        key=key,
+        on_error=on_error,
+        scan=scan,
+        scan_seconds=scan_seconds,
+        keep=keep_in(keep, version, valid),
+    )
+    frame = catalyst.dataframe_over(spark, leaf)
+    frame.createOrReplaceTempView(name)
+    return frame
+
+
+def lookup_leaf(
+    spark: SparkSession,
+    name: str,
+    schema: StructType | str,
+    ways: Sequence[LookupMethod],
+    *,
+    key: Sequence[str] = (),
+    on_error: str = "fail",
+    scan: DataFrame | None = None,
+    scan_seconds: float | None = None,
+    keep: Keep | None = None,
+    advice: str = BY_HAND,
+) -> catalyst.Plan:
+    """Register a table whose rows are looked up in one of these ways; return its leaf in plans.
+
+    What fails where Spark runs it gives this ``advice``. Raises as :func:`lookup_table` does.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a table's name is a text, not {name!r}")
+    sensitive = str(spark.conf.get(CASE_SENSITIVE)).lower() == "true"
+    struct = described_columns(schema, sensitive=sensitive)
+    numbers = partial(column_numbers, name, struct, sensitive=sensitive)
+    columns = tuple(struct.fieldNames())
+    zone = str(spark.conf.get(TIME_ZONE))
+    types = tuple(arrow_type_of(field.dataType, zone) for field in struct.fields)
     key_columns = numbers(key, "key")
-    if (len(given) > 1 or scan is not None) and not key:
+    if (len(ways) > 1 or scan is not None) and not key:
         raise ValueError(
             f"{name} has several ways to its rows and needs a key, by which rows that two of "
             f"them give are known to be the same"
         )
-    kept = keep_in(keep, version, valid) or lookup_tables_of(spark.sparkContext).keep
+    kept = keep or lookup_tables_of(spark.sparkContext).keep
     registered = []
-    for method in given:
+    for method in ways:
         bound = numbers(method.bind, "bind")
         if not bound:
             raise ValueError(
@@ -166,7 +198,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     scan_price = _price(scan_cost, unit if cost is None or scan_cost is not None else "")
     chosen = [] if scan is None else list(map(_failing, registered))
     number = next(_NUMBERS)
-    stand_in = NotAdapted(name, bind_columns, number) if scan is None else Scanned(name, number)
+    stand_in = (
+        NotAdapted(name, bind_columns, number, advice) if scan is None else Scanned(name, number)
+    )
     command = pickled(stand_in, struct)
     tables.remember(
         command,
@@ -184,16 +218,13 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         [*registered, *chosen],
     )
     below = spark.range(0, 1, 1, 1) if scan is None else _with_columns(name, scan, struct)
-    leaf = map_in_arrow(
+    return map_in_arrow(
         catalyst.analyzed_plan(below),
         command,
         struct,
         [catalyst.plain_environment(spark.sparkContext)],
         name=f"{LOOKUP_NAME}{name})",
     )
-    frame = catalyst.dataframe_over(spark, leaf)
-    frame.createOrReplaceTempView(name)
-    return frame
 
 
 def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
