@@ -113,7 +113,7 @@ def test_jdbc(tmp_path: Path) -> None:
 
 
 CLIENT: Final = """
-import json, sys
+import eddyline, json, sys
 from pyspark.sql import SparkSession, functions as F
 spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
 even = F.udf(lambda n: n % 2 == 0, "boolean")
@@ -125,7 +125,12 @@ plan = spark.sql("EXPLAIN SELECT * FROM some").collect()[0][0]
 report = spark.sql("SELECT report FROM eddyline_report('some')").collect()[0][0]
 spark.conf.set("spark.eddyline.enabled", "false")
 off = spark.sql("EXPLAIN SELECT * FROM some").collect()[0][0]
-print(json.dumps({"found": found, "eddy": ["eddy[" in plan, "eddy[" in off], "report": report}))
+spark.conf.set("spark.eddyline.enabled", "true")
+with eddyline.disable(spark):
+    disabled = spark.sql("EXPLAIN SELECT * FROM some").collect()[0][0]
+eddy = ["eddy[" in text for text in (plan, off, disabled)]
+again = spark.conf.get("spark.eddyline.enabled")
+print(json.dumps({"found": found, "eddy": eddy, "again": again, "report": report}))
 """
 
 
@@ -151,5 +156,6 @@ def test_spark_connect(tmp_path: Path) -> None:
     assert run.returncode == 0, (run.stderr, (tmp_path / "log").read_text())
     said = json.loads(run.stdout.splitlines()[-1])
     assert said["found"] == [50, 50, 50]
-    assert said["eddy"] == [True, False]
+    assert said["eddy"] == [True, False, False]
+    assert said["again"] == "true"
     assert "300 rows in" in said["report"]
