@@ -14,7 +14,7 @@ from itertools import permutations
 from pathlib import Path
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.block_report import BlockReport, Joined, MeasuredInput
+from eddyline.reports.block_report import BlockReport, JoinedBy, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.merging import merge
 from eddyline.reports.records import (
@@ -454,10 +454,10 @@ def waiting() -> RoutingReport:
         MeasuredInput(f"input_{number}", rows, 40 * (rows or 1_000), joined, waited)
         for number, (rows, joined, waited) in enumerate(
             [
-                (1_513, Joined.BROADCAST, 0.84),
-                (2_500_000, Joined.SHUFFLED, 12.5),
-                (None, Joined.OTHER_BROADCAST, None),
-                (0, Joined.NOT_AT_ALL, 13.0),
+                (1_513, JoinedBy.BROADCAST, 0.84),
+                (2_500_000, JoinedBy.SHUFFLED, 12.5),
+                (None, JoinedBy.OTHER_BROADCAST, None),
+                (0, JoinedBy.NOT_AT_ALL, 13.0),
             ]
         )
     )

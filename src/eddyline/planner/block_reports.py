@@ -17,16 +17,16 @@ from eddyline.explanation import block_report
 from eddyline.planner.block_registry import RecordedBlock
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.rewrite.measured_rows import measured_for
-from eddyline.reports.block_report import Joined, MeasuredInput
+from eddyline.reports.block_report import JoinedBy, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.reports.routing_report import RoutingReport
 
 _JOINED: Final = {
-    "broadcast": Joined.BROADCAST,
-    "shuffled": Joined.SHUFFLED,
-    "other-broadcast": Joined.OTHER_BROADCAST,
-    "gone": Joined.NOT_AT_ALL,
+    "broadcast": JoinedBy.BROADCAST,
+    "shuffled": JoinedBy.SHUFFLED,
+    "other-broadcast": JoinedBy.OTHER_BROADCAST,
+    "gone": JoinedBy.NOT_AT_ALL,
 }
 """What became of rows that were measured, in the words of :mod:`eddyline.catalyst`."""
 

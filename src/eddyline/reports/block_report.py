@@ -34,7 +34,7 @@ class NumberedPredicate:
         return "." in self.number
 
 
-class Joined(StrEnum):
+class JoinedBy(StrEnum):
     """How a large input was joined with the rows for which it had waited."""
 
     BROADCAST = "rows broadcast"
@@ -57,7 +57,7 @@ class MeasuredInput:
     input: str
     rows: int | None
     bytes: int
-    joined: Joined
+    joined: JoinedBy
     seconds: float | None
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.as_dict import FORMAT
-from eddyline.reports.block_report import BlockReport, Joined, MeasuredInput
+from eddyline.reports.block_report import BlockReport, JoinedBy, MeasuredInput
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.records import (
     Change,
@@ -209,7 +209,7 @@ def _block(data: Mapping[str, Any]) -> BlockReport:
 
 
 def _measured(data: Mapping[str, Any]) -> MeasuredInput:
-    return MeasuredInput(**dict(data) | {"joined": Joined(data["joined"])})
+    return MeasuredInput(**dict(data) | {"joined": JoinedBy(data["joined"])})
 
 
 def _record(run: Mapping[str, Any]) -> TaskRecord:

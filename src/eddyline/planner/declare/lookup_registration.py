@@ -20,7 +20,7 @@ from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.checked_numbers import positive_number
 from eddyline.asking.limits import OnError
 from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
-from eddyline.asking.price import Price
+from eddyline.asking.price import FREE, Price
 from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.expressions.value_types import MOST_FIELDS
@@ -120,6 +120,8 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
     spark = classic_session(spark)
+    if scan_cost is not None and scan is None:
+        raise ValueError("scan_cost says what a scan costs, and there is no scan")
     first = LookupMethod(
         bind,
         source,
@@ -140,6 +142,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         on_error=on_error,
         scan=scan,
         scan_seconds=scan_seconds,
+        scan_price=_price(scan_cost, unit if cost is None or scan_cost is not None else ""),
         keep=keep_in(keep, version, valid),
     )
     frame = catalyst.dataframe_over(spark, leaf)
@@ -157,6 +160,7 @@ def lookup_leaf(
     on_error: str = "fail",
     scan: DataFrame | None = None,
     scan_seconds: float | None = None,
+    scan_price: Price = FREE,
     keep: Keep | None = None,
     advice: str = BY_HAND,
 ) -> catalyst.Plan:
@@ -193,9 +197,6 @@ def lookup_leaf(
     seconds = None if scan_seconds is None else positive_number(scan_seconds, "scan_seconds")
     if seconds is not None and scan is None:
         raise ValueError("scan_seconds says how long a scan takes, and there is no scan")
-    if scan_cost is not None and scan is None:
-        raise ValueError("scan_cost says what a scan costs, and there is no scan")
-    scan_price = _price(scan_cost, unit if cost is None or scan_cost is not None else "")
     chosen = [] if scan is None else list(map(_failing, registered))
     number = next(_NUMBERS)
     stand_in = (
