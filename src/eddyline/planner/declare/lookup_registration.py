@@ -7,7 +7,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -120,6 +120,10 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
     spark = classic_session(spark)
+    scan_price = _price(scan_cost, unit if cost is None or scan_cost is not None else "")
+    seconds = None if scan_seconds is None else positive_number(scan_seconds, "scan_seconds")
+    if seconds is not None and scan is None:
+        raise ValueError("scan_seconds says how long a scan takes, and there is no scan")
     if scan_cost is not None and scan is None:
         raise ValueError("scan_cost says what a scan costs, and there is no scan")
     first = LookupMethod(
@@ -140,14 +144,21 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         (first, *_further(also)),
         key=key,
         on_error=on_error,
-        scan=scan,
-        scan_seconds=scan_seconds,
-        scan_price=_price(scan_cost, unit if cost is None or scan_cost is not None else ""),
+        scan=None if scan is None else GivenScan(scan, seconds, scan_price),
         keep=keep_in(keep, version, valid),
     )
     frame = catalyst.dataframe_over(spark, leaf)
     frame.createOrReplaceTempView(name)
     return frame
+
+
+@dataclass(frozen=True, slots=True)
+class GivenScan:
+    """All rows of a lookup table, the seconds of a scan of them, if told, and its price."""
+
+    rows: DataFrame
+    seconds: float | None
+    price: Price
 
 
 def lookup_leaf(
@@ -158,9 +169,7 @@ def lookup_leaf(
     *,
     key: Sequence[str] = (),
     on_error: str = "fail",
-    scan: DataFrame | None = None,
-    scan_seconds: float | None = None,
-    scan_price: Price = FREE,
+    scan: GivenScan | None = None,
     keep: Keep | None = None,
     advice: str = BY_HAND,
 ) -> catalyst.Plan:
@@ -194,9 +203,6 @@ def lookup_leaf(
         registered.append(_access_method(table, method, on_error, kept))
     tables = lookup_tables_of(spark.sparkContext)
     bind_columns = tuple(method.table.bind_names for method in registered)
-    seconds = None if scan_seconds is None else positive_number(scan_seconds, "scan_seconds")
-    if seconds is not None and scan is None:
-        raise ValueError("scan_seconds says how long a scan takes, and there is no scan")
     chosen = [] if scan is None else list(map(_failing, registered))
     number = next(_NUMBERS)
     stand_in = (
@@ -212,13 +218,13 @@ def lookup_leaf(
             key_columns,
             tables.methods(name, registered),
             scan is not None,
-            seconds,
+            None if scan is None else scan.seconds,
             tables.methods(name, chosen),
-            scan_price,
+            FREE if scan is None else scan.price,
         ),
         [*registered, *chosen],
     )
-    below = spark.range(0, 1, 1, 1) if scan is None else _with_columns(name, scan, struct)
+    below = spark.range(0, 1, 1, 1) if scan is None else _with_columns(name, scan.rows, struct)
     return map_in_arrow(
         catalyst.analyzed_plan(below),
         command,
