@@ -31,6 +31,7 @@ SOURCE: Final = Path(eddyline.__file__).parents[1]
 SETTINGS: Final = (
     "spark.driver.bindAddress=127.0.0.1",
     "spark.driver.host=127.0.0.1",
+    "spark.executor.cores=1",
     "spark.executor.memory=512m",
     f"spark.executor.extraJavaOptions={os.environ[quick_java.VARIABLE]}",
     "spark.log.level=OFF",
@@ -136,19 +137,16 @@ def found_in(log: Path, pattern: str) -> str:
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
-    """A standalone master and two workers of one core each, on free ports of loopback."""
+    """A standalone master and a worker for two executors of one core, on free ports of loopback."""
     deploy = "org.apache.spark.deploy"
     ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    log = tmp_path / "master.log"
+    log, worker = tmp_path / "master.log", tmp_path / "worker.log"
     with contextlib.ExitStack() as running:
         running.enter_context(started(log, f"{deploy}.master.Master", *ports))
         address = found_in(log, r"spark://127\.0\.0\.1:\d+")
-        for number in range(2):
-            worker = tmp_path / f"worker-{number}.log"
-            command = (f"{deploy}.worker.Worker", *ports, "--cores", "1", "--memory", "700m")
-            running.enter_context(started(worker, *command, address))
-        for number in range(2):
-            found_in(tmp_path / f"worker-{number}.log", "Successfully registered")
+        command = (f"{deploy}.worker.Worker", *ports, "--cores", "2", "--memory", "1400m")
+        running.enter_context(started(worker, *command, address))
+        found_in(worker, "Successfully registered")
         yield address
 
 

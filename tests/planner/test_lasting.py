@@ -28,7 +28,7 @@ from bench.soak.shapes import (
     streamed,
 )
 from eddyline.asking.shared_threads import IDLE_SECONDS
-from eddyline.catalyst.pipeline import Pipeline, pipeline
+from eddyline.catalyst.pipeline import Pipeline, new_alone, pipeline
 from eddyline.latest import Latest
 from eddyline.monitor.status import Kept
 from eddyline.planner.block_registry import registry_of
@@ -39,7 +39,9 @@ pytestmark = pytest.mark.slow(40)
 WHOLE_ROUNDS = 2
 """Rounds of all shapes; the rest of the queries are those that take a tenth of a second."""
 
-RARELY = 40
+QUERIES = 100
+
+RARELY = 20
 """Queries after which there is a stream."""
 
 QUICK = (collected, in_pandas, in_arrow, in_fresh_thread, in_pool)
@@ -58,14 +60,14 @@ def settled(most: Handles | None = None) -> Handles:
 
 
 @pytest.mark.skipif(not can_be_told(), reason="it is counted as Linux tells")
-def test_two_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession) -> None:
+def test_a_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession) -> None:
     with place(spark, "enable") as where:
         first = WHOLE_ROUNDS * len(SHAPES)
         for turn in range(first):
             run(where, turn)
         held()  # who frees what Python has let go of has its connection from the first time on
         before = settled()
-        for turn in range(first, 200):
+        for turn in range(first, QUERIES):
             QUICK[turn % len(QUICK)](where, turn)
             if turn % RARELY == 0:
                 streamed(where, turn)
@@ -139,12 +141,14 @@ PROGRAM = dedent(
     def answering():
         return [t for t in threading.enumerate() if t.name.startswith("eddyline-rewriting")]
 
+    spark.conf.set("spark.eddyline.rewriteTimeout", "-1s")  # no limit: the usual one holds
+    # One after the other: where several answers in a row fail, nobody asks for a while.
     for thread in answering():  # as somebody who stops threads in a debugger
         ended = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(*ended)
-    spark.conf.set("spark.eddyline.rewriteTimeout", "-1s")  # no limit: the usual one holds
-    while answering():
-        adapted()
+        while thread.is_alive():
+            adapted()
+    print("ended", len(answering()))
     eddyline.enable(spark)
     print("after ended threads", in_a_row(2), len(answering()))
 
@@ -170,9 +174,19 @@ def test_no_query_waits_for_a_python_that_does_not_answer() -> None:
         "True Python has not answered within 300 ms",
         "after that 4",
         "after lost connections 12 True",
+        "ended 0",
         "after ended threads 2 4",
         "no files True",
     ]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [("300ms", 0.3), ("2", 2.0), (" 5m ", 300.0), ("0", 30.0), ("-1s", 30.0), ("nonsense", 30.0)],
+)
+def test_what_is_no_time_above_zero_is_no_limit(limit: str, seconds: float) -> None:
+    assert new_alone("AdaptingRule").milliseconds(limit) == 1000 * seconds
 
 
 TOLD = r"ValueError: a\\ud800b"
