@@ -15,7 +15,14 @@ import eddyline
 from eddyline.catalyst.compiled_java import VARIABLE
 from eddyline.engine.storage.few_rows import compile_at_once
 from eddyline.quirks.pyspark_at_hand import MINOR
-from tests import looked_up, properties, quick_files, without_arrow_tables, without_arrow_udf
+from tests import (
+    looked_up,
+    properties,
+    quick_closures,
+    quick_files,
+    without_arrow_tables,
+    without_arrow_udf,
+)
 from tests.quick_java import QuickJava
 from tests.validated import SETTINGS
 
@@ -92,6 +99,7 @@ def each_file_begins_alike() -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """One Spark session for the whole run, on two cores, as a user would start it."""
     session = eddyline.session("eddyline-tests", master="local[2]", config=SETTINGS)
+    quick_closures.use(session)
     quick_files.use(session)
     yield session
     session.stop()
