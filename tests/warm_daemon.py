@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 
-from pyspark import worker
-from pyspark.daemon import manager
-
-import tests.joins as small
-from eddyline.engine.storage.few_rows import compile_at_once
 from eddyline.tasks.daemon import have_any_text_written, prepare, without_archive
+
+sys.path[:] = without_archive(sys.path)  # from which PySpark would be compiled, each time
+
+from pyspark import worker  # noqa: E402 - as installed
+from pyspark.daemon import manager  # noqa: E402 - likewise
+
+import tests.joins as small  # noqa: E402 - imports PySpark
+from eddyline.engine.storage.few_rows import compile_at_once  # noqa: E402 - likewise
 
 
 def warm() -> None:
@@ -24,10 +28,15 @@ def warm() -> None:
     small.joined(query, [[(0, key) for key in range(50)], [(key * 10**9, 0) for key in range(50)]])
 
 
-if __name__ == "__main__":
-    sys.path[:] = without_archive(sys.path)
+def serve(*others: Callable[[], None]) -> None:
+    """Load all of it, and what others load, and be the daemon."""
     prepare()
     have_any_text_written(worker)
-    warm()
+    for load in (warm, *others):
+        load()
     gc.freeze()
     manager()
+
+
+if __name__ == "__main__":
+    serve()

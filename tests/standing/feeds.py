@@ -83,30 +83,57 @@ class Gathered:
 
     def answers(self) -> Answers:
         """Return the rows of each query, without columns that are NULL in all of them."""
-        rows = [row for batch in self.batches.values() for row in batch]
-        names: dict[str, set[str]] = defaultdict(set)
-        for row in rows:
-            names[row["query"]] |= {name for name, value in row.items() if value is not None}
-        found: Answers = defaultdict(Counter)
-        for row in rows:
-            own = sorted(names[row["query"]] - {"query"})
-            found[row["query"]][tuple(hashable(row[name]) for name in own)] += 1
-        return dict(found)
+        return answers_in([row for batch in self.batches.values() for row in batch])
+
+
+def answers_in(rows: Iterable[Mapping[str, Any]]) -> Answers:
+    """Return rows by the query that each names, without columns that are NULL in all of its."""
+    of_query: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        of_query[row["query"]].append(row)
+    answers = {}
+    for query, own in of_query.items():
+        names = {name for row in own for name, value in row.items() if value is not None}
+        shown = sorted(names - {"query"})
+        answers[query] = Counter(tuple(hashable(row[name]) for name in shown) for row in own)
+    return answers
+
+
+TOGETHER = 25
+"""Queries that plain Spark runs as one."""
 
 
 def expected(
     spark: SparkSession, tables: Mapping[str, DataFrame], queries: Mapping[str, str]
 ) -> Answers:
-    """Return the rows of queries over tables, by plain Spark; those without any are left out."""
+    """Return the rows of queries over tables, by plain Spark; those without any are left out.
+
+    Columns of one name have one type in all of them, as in standing queries.
+    """
     for name, table in tables.items():
         table.createOrReplaceTempView(name)
-    found: Answers = {}
-    for name, sql in queries.items():
-        rows = [row.asDict() for row in spark.sql(sql).collect()]
-        own = sorted({n for row in rows for n, value in row.items() if value is not None})
-        if rows:
-            found[name] = Counter(tuple(hashable(row[n]) for n in own) for row in rows)
-    return found
+    names, rows = list(queries), []
+    for first in range(0, len(names), TOGETHER):
+        some = names[first : first + TOGETHER]
+        rows += _rows_of(spark, {name: queries[name] for name in some})
+    return answers_in(rows)
+
+
+def _rows_of(spark: SparkSession, queries: Mapping[str, str]) -> list[dict[str, Any]]:
+    columns: list[list[str]] = []
+    for number, sql in enumerate(queries.values()):
+        frame = spark.sql(sql)
+        frame.createOrReplaceTempView(f"wanted_{number}")
+        columns.append(frame.columns)
+    shown = {name.casefold(): f"`{name}`" for own in columns for name in own}
+    parts = []
+    for number, own in enumerate(columns):
+        has = {name.casefold() for name in own}
+        items = [quoted if name in has else f"NULL AS {quoted}" for name, quoted in shown.items()]
+        parts.append(f"SELECT {number} AS query, {', '.join(items)} FROM wanted_{number}")  # noqa: S608 - ours
+    rows = spark.sql(" UNION ALL ".join(parts)).collect()
+    names = list(queries)
+    return [row.asDict() | {"query": names[row["query"]]} for row in rows]
 
 
 def hashable(value: object) -> object:

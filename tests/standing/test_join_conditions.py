@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.errors import NotShareableError
 from eddyline.standing.standing_queries import StandingQueries
-from tests.standing.feeds import Feed, Gathered, expected, run_all
+from tests.standing.feeds import Answers, Feed, Gathered, answers_in, expected, run_all
 
 pytestmark = pytest.mark.slow(65)
 
@@ -50,14 +53,17 @@ def feed(spark: SparkSession, directory: Path, seed: int) -> Feed:
     return found
 
 
+SEEDS = {"trades": 0, "quotes": 100}
+
+
 @pytest.fixture
 def trades(spark: SparkSession, tmp_path: Path) -> Feed:
-    return feed(spark, tmp_path / "trades", 0)
+    return feed(spark, tmp_path / "trades", SEEDS["trades"])
 
 
 @pytest.fixture
 def quotes(spark: SparkSession, tmp_path: Path) -> Feed:
-    return feed(spark, tmp_path / "quotes", 100)
+    return feed(spark, tmp_path / "quotes", SEEDS["quotes"])
 
 
 NEAR = "t.symbol = q.symbol AND q.time BETWEEN t.time AND t.time + INTERVAL 10 SECONDS"
@@ -90,52 +96,108 @@ CONDITIONS = {
 }
 
 
-def test_conditions(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:
+TEMPLATES = {
+    "pairs": "t.price > q.price * :factor AND t.volume > :least",
+    "ranges": "t.price - q.price > :factor AND t.volume - q.volume < :least",
+    "inside": "(t.price > q.price + :factor * 10 OR q.volume = t.volume - :least)",
+}
+RULES = pd.DataFrame({"factor": 1 + np.arange(200) % 20 / 4, "least": np.arange(200) % 7 * 60})
+
+OF_FUNCTIONS = {
+    "apart": BOTH + "apart(t.price, q.price) < 5",
+    "guarded by another": BOTH + "picky(t.volume, q.volume) AND t.volume < 300",
+    "mixed": BOTH + "picky(t.volume, q.volume) AND t.volume + q.volume < 200",
+}
+
+FAILING = {
+    "fails": BOTH + "picky(t.volume, q.volume)",
+    "divides": BOTH + "t.price / q.price > 2",
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What rules of all kinds put out side by side, and the tables that a batch has of it."""
+
+    answers: Answers
+    reasons: Mapping[str, str | None]
+    warned: Sequence[str]
+    tables: Mapping[str, DataFrame]
+
+    def named(self, names: Iterable[str]) -> Answers:
+        """Return the answers of some rules, as far as they have any."""
+        return {name: self.answers[name] for name in names if name in self.answers}
+
+
+def register(spark: SparkSession) -> None:
+    @F.udf("double")
+    def apart(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else abs(one - other)
+
+    @F.udf("boolean")
+    def picky(one: int | None, other: int | None) -> bool:
+        if one is not None and one > 400:
+            raise ValueError("too much")
+        return (one or 0) > (other or 0)
+
+    spark.udf.register("apart", apart)
+    spark.udf.register("picky", picky)
+
+
+@pytest.fixture(scope="module")
+def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("ran")
+    feeds = {name: feed(spark, folder / name, seed) for name, seed in SEEDS.items()}
     sectors = spark.createDataFrame(
         [("A", "food", 100), ("B", "cars", 300), ("C", "food", None), (None, "food", 0)],
         "name string, sector string, least bigint",
     )
+    register(spark)
     sink = Gathered()
-    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
     with StandingQueries(
-        spark, streams=streams, tables={"sectors": sectors}, state=tmp_path / "state"
+        spark,
+        streams={name: each.stream() for name, each in feeds.items()},
+        tables={"sectors": sectors},
+        state=folder / "state",
     ) as queries:
-        for name, sql in CONDITIONS.items():
+        for name, sql in (CONDITIONS | OF_FUNCTIONS | FAILING).items():
             queries.add(sql, name=name, keep="forever" if name == "inverted" else None)
-        run_all(queries, sink)
-    tables = {"trades": trades.rows(), "quotes": quotes.rows(), "sectors": sectors}
-    wanted = expected(spark, tables, CONDITIONS)
+        for name, condition in TEMPLATES.items():
+            queries.add_many(BOTH + condition, RULES, name=name)
+        with pytest.warns(UserWarning, match="has failed and is paused") as warned:
+            run_all(queries, sink)
+        reasons = {row["name"]: row["reason"] for row in queries.queries().collect()}
+    tables = {name: each.rows() for name, each in feeds.items()} | {"sectors": sectors}
+    return Ran(sink.answers(), reasons, [str(one.message) for one in warned], tables)
+
+
+def test_conditions(spark: SparkSession, ran: Ran) -> None:
+    wanted = expected(spark, ran.tables, CONDITIONS)
     assert wanted.keys() == CONDITIONS.keys()
-    assert sink.answers() == wanted
+    assert ran.named(CONDITIONS) == wanted
 
 
-TEMPLATES = {
-    "pairs": BOTH + "t.price > q.price * :factor AND t.volume > :least",
-    "ranges": BOTH + "t.price - q.price > :factor AND t.volume - q.volume < :least",
-    "inside": BOTH + "(t.price > q.price + :factor * 10 OR q.volume = t.volume - :least)",
-}
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates(spark: SparkSession, ran: Ran, name: str) -> None:
+    rules = RULES.assign(query=[f"{name}-{number}" for number in range(len(RULES))])
+    spark.createDataFrame(rules).createOrReplaceTempView("rules")
+    for table, rows in ran.tables.items():
+        rows.createOrReplaceTempView(table)
+    condition = TEMPLATES[name].replace(":", "rules.")
+    pairs = BOTH.replace("SELECT", "SELECT query,").removesuffix(" AND ")
+    joined = spark.sql(f"{pairs} CROSS JOIN rules WHERE {condition}")
+    wanted = answers_in([row.asDict() for row in joined.collect()])
+    assert ran.named(rules["query"]) == wanted
+    assert len(wanted) > 20
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_templates(
-    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed, template: str
-) -> None:
-    sql = TEMPLATES[template]
-    rows = [(f"q{n}", 1 + (n % 20) / 4, n % 7 * 60) for n in range(200)]
-    parameters = pd.DataFrame(rows, columns=["name", "factor", "least"])
-    sink = Gathered()
-    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
-    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
-        queries.add_many(sql, parameters)
-        run_all(queries, sink)
-    each = {
-        name: sql.replace(":factor", f"{factor}D").replace(":least", str(least))
-        for name, factor, least in rows[::23]
-    }
-    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
-    found, wanted = sink.answers(), expected(spark, tables, each)
-    assert {name: found[name] for name in each if name in found} == wanted
-    assert wanted
+def test_functions_of_several_streams_and_errors(spark: SparkSession, ran: Ran) -> None:
+    # PySpark 4.0 warns of sockets beside it, which are not this test's.
+    assert len([told for told in ran.warned if "is paused" in told]) == len(FAILING)
+    assert "too much" in str(ran.reasons["fails"])
+    assert "DIVIDE_BY_ZERO" in str(ran.reasons["divides"])
+    assert ran.named(OF_FUNCTIONS) == expected(spark, ran.tables, OF_FUNCTIONS)
+    assert {name for name, reason in ran.reasons.items() if reason} == {*FAILING}
 
 
 def test_queries_come_and_go_and_look_back(
@@ -167,46 +229,6 @@ def test_queries_come_and_go_and_look_back(
     for name, batches in (("dropped", range(3)), ("later", range(3, 4))):
         some = {"trades": trades.rows(batches), "quotes": quotes.rows(batches)}
         assert found[name] == expected(spark, some, {name: CONDITIONS["dearer"]})[name]
-
-
-def test_functions_of_several_streams_and_errors(
-    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
-) -> None:
-    @F.udf("double")
-    def apart(one: float | None, other: float | None) -> float | None:
-        return None if one is None or other is None else abs(one - other)
-
-    @F.udf("boolean")
-    def picky(one: int | None, other: int | None) -> bool:
-        if one is not None and one > 400:
-            raise ValueError("too much")
-        return (one or 0) > (other or 0)
-
-    spark.udf.register("apart", apart)
-    spark.udf.register("picky", picky)
-    good = {
-        "apart": BOTH + "apart(t.price, q.price) < 5",
-        "guarded": BOTH + "picky(t.volume, q.volume) AND t.volume < 300",
-        "mixed": BOTH + "picky(t.volume, q.volume) AND t.volume + q.volume < 200",
-    }
-    sink = Gathered()
-    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
-    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
-        for name, sql in good.items():
-            queries.add(sql, name=name)
-        queries.add(BOTH + "picky(t.volume, q.volume)", name="fails")
-        queries.add(BOTH + "t.price / q.price > 2", name="divides")
-        with pytest.warns(UserWarning, match="has failed and is paused") as told:
-            run_all(queries, sink)
-        states = {row["name"]: row["reason"] for row in queries.queries().collect()}
-    # PySpark 4.0 warns of sockets beside it, which are not this test's.
-    assert len([each for each in told if "is paused" in str(each.message)]) == 2
-    assert "too much" in states["fails"]
-    assert "DIVIDE_BY_ZERO" in states["divides"]
-    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
-    found = sink.answers()
-    found = {name: rows for name, rows in found.items() if name not in {"fails", "divides"}}
-    assert found == expected(spark, tables, good)
 
 
 def test_what_is_refused(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:
