@@ -36,7 +36,7 @@ from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.prior import Prior
 from eddyline.expressions import And, Argument, Call
-from eddyline.planner.learned.learned_store import LEAST, Sums
+from eddyline.learning.learned_store import LEAST, Sums
 from eddyline.simulation.virtual_clock import VirtualClock
 
 TARGET: Final = 1.03

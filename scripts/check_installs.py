@@ -176,7 +176,10 @@ def runs(environment: Environment) -> str:
     said = environment.run(QUERY)
     if said != ANSWER:
         raise InstallError(f"the query gave {said!r}")
-    return "a query runs"
+    jar = environment.told([environment.folder / "bin/eddyline", "jar"]).strip()
+    if not Path(jar).is_relative_to(environment.packages) or not zipfile.is_zipfile(jar):
+        raise InstallError(f"the plug-in's jar is no file of the wheel's: {jar}")
+    return "a query runs, and the plug-in's jar is there"
 
 
 def runs_on_bundled_java(environment: Environment) -> str:
@@ -220,25 +223,59 @@ def leaves_the_owner(environment: Environment) -> str:
     return "the platform's package stays"
 
 
+CLIENT_QUERY: Final = """
+    import importlib.util, shutil, sys
+    import eddyline
+    from pyspark.sql import SparkSession, functions as F
+    from pyspark.sql.functions import col
+    spark = SparkSession.builder.getOrCreate()
+    odd = F.udf(lambda n: n % 2 == 1, "boolean", useArrow=True)
+    third = F.udf(lambda n: n % 3 == 0, "boolean", useArrow=True)
+    half = F.udf(lambda n: n / 2, "double", useArrow=True)
+    plain = spark.range(3_000).where(odd("id") & third("id"))
+    fast = eddyline.adapt(plain)
+    told = ["rows", fast.count(), "blocks", len(eddyline.report(fast).blocks)]
+    added = spark.range(3_000).withColumn("h", half("id")).where((col("h") < 500) & odd("id"))
+    told += ["added", eddyline.adapt(added).count(), len(eddyline.explain(added).claimable)]
+    asked = eddyline.concurrent(lambda n: n * 2, returns="long")
+    told += ["asked", eddyline.adapt(spark.range(20).select(asked("id").alias("v"))).count()]
+    with eddyline.enable(spark), eddyline.progress(spark):
+        told += ["enabled", plain.count(), len(eddyline.report(plain).blocks)]
+    try:
+        eddyline.watch
+    except ImportError as error:
+        told += [type(error).__name__, "pyspark-client" in str(error)]
+    lacking = [name for name in ("pyspark.core", "py4j") if importlib.util.find_spec(name) is None]
+    print(*told, *lacking, "java", shutil.which("java"))
+    """
+CLIENT_ANSWER: Final = (
+    "rows 500 blocks 1 added 500 1 asked 20 enabled 500 1 PySparkMissingError True "
+    "pyspark.core py4j java None"
+)
+
+
 def client(environment: Environment) -> None:
-    """Install the client of Spark Connect alone, and py4j, which something else has brought."""
-    environment.install("pyspark-client", "py4j")
+    """Install the client of Spark Connect alone."""
+    environment.install("pyspark-client>=4.1,<5")
 
 
-def names_classic_pyspark(environment: Environment) -> str:
-    """With a client only it is said that classic PySpark is needed."""
-    said = environment.run(
-        """
-        import eddyline
-        try:
-            eddyline.adapt
-        except ImportError as error:
-            print(type(error).__name__, error)
-        """
-    )
-    if not said.startswith("PySparkMissingError") or "pyspark-client" not in said:
-        raise InstallError(f"nothing says what is missing: {said}")
-    return "says that classic PySpark is needed"
+def runs_on_a_server(environment: Environment) -> str:
+    """Run queries on a server of this project's own Spark, with neither Java nor Py4J here."""
+    sys.path.insert(0, str(ROOT))
+    from tests.connect.connect_server import connect_server  # noqa: PLC0415 - one case's
+
+    path = _path_without_java(environment.folder / "tools")
+    with (
+        tempfile.TemporaryDirectory(prefix="eddyline-server-") as folder,
+        connect_server(Path(folder)) as server,
+    ):
+        said = environment.run(CLIENT_QUERY, {"PATH": path, "SPARK_REMOTE": server})
+    if said != CLIENT_ANSWER:
+        raise InstallError(f"the queries gave {said!r}")
+    versions = environment.versions()
+    if "pyspark" in versions:
+        raise InstallError("the wheel has brought PySpark")
+    return f"queries of pyspark-client {versions['pyspark-client']} run on a server"
 
 
 def pyspark(environment: Environment) -> None:
@@ -292,7 +329,7 @@ CASES: Final = (
     Case("with [spark]", runs_on_bundled_java, extras="[spark]"),
     Case("beside PySpark", runs, pyspark, owned=("pyspark",)),
     Case("beside databricks-connect", leaves_the_owner, owner_of_pyspark, owned=("pyspark",)),
-    Case("beside pyspark-client", names_classic_pyspark, client, owned=("pyspark",)),
+    Case("beside pyspark-client", runs_on_a_server, client, owned=("pyspark",)),
     Case("a Spark download", downloaded, pyspark),
     Case("spark-submit --py-files", submitted, pyspark),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from eddyline.asking.lookup_source import LookupMethod
     from eddyline.asking.python_lookup import PythonLookup
     from eddyline.asking.sql_lookup import SqlLookup
+    from eddyline.declaring.concurrent import concurrent, kept
     from eddyline.engine.policies.policy import Policy
     from eddyline.host.session import session
     from eddyline.host.show_versions import show_versions
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from eddyline.monitor.telemetry import telemetry
     from eddyline.planner.adapt import adapt, explain
     from eddyline.planner.declare.cascade import cascade
-    from eddyline.planner.declare.concurrent import concurrent, kept
     from eddyline.planner.declare.kept_folders import ledger
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
@@ -87,8 +87,8 @@ _ON_FIRST_USE = {
     "StandingQueries": "eddyline.standing.standing_queries",
     "adapt": "eddyline.planner.adapt",
     "cascade": "eddyline.planner.declare.cascade",
-    "concurrent": "eddyline.planner.declare.concurrent",
-    "kept": "eddyline.planner.declare.concurrent",
+    "concurrent": "eddyline.declaring.concurrent",
+    "kept": "eddyline.declaring.concurrent",
     "disable": "eddyline.planner.enabling",
     "enable": "eddyline.planner.enabling",
     "explain": "eddyline.planner.adapt",
@@ -113,8 +113,13 @@ _ON_CONNECT = {
     "disable": "eddyline.connect.session_hook",
     "enable": "eddyline.connect.session_hook",
     "explain": "eddyline.connect.verbs",
+    "learned": "eddyline.connect.session_hook",
+    "progress": "eddyline.monitor.client_progress",
     "report": "eddyline.connect.verbs",
 }
+
+# Those that take the active session where none is given.
+_OF_SESSIONS = {"disable", "enable", "learned", "progress"}
 
 _LOOKUPS = {
     "HttpLookup",
@@ -126,6 +131,10 @@ _LOOKUPS = {
     "kept",
     "lookup_table",
 }
+
+
+# What is declared the same way wherever it is called: with the client of Spark Connect alone, too.
+_ANYWHERE = {"concurrent", "kept"}
 
 
 # What is asked where something is wrong and PySpark may be missing, and what needs none.
@@ -151,7 +160,7 @@ def __getattr__(name: str) -> object:
     if name in _ON_CONNECT and _has_only_connect():
         globals()[name] = _on_connect(name)
         return globals()[name]
-    if name not in _WITHOUT_SPARK:
+    if name not in _WITHOUT_SPARK and not (name in _ANYWHERE and _has_only_connect()):
         # Before all else that needs PySpark and would fail on an old one for no clear reason.
         importlib.import_module("eddyline.host.versions").require_tested_version()
     if name in _READ_PLANS:
@@ -195,7 +204,7 @@ def _for_either(classic: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(classic)
     def verb(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as both have it
         subject = arguments[0] if arguments else named.get("df", named.get("spark"))
-        if subject is None and name in {"enable", "disable"}:
+        if subject is None and name in _OF_SESSIONS:
             remote = importlib.import_module("pyspark.sql.utils").is_remote()
         else:
             remote = type(subject).__module__.startswith("pyspark.sql.connect.")

@@ -122,8 +122,9 @@ class PySparkMissingError(EddylineError, ModuleNotFoundError):
         else:
             what = (
                 "This needs classic PySpark, and here is only the client of Spark Connect, with "
-                "which Eddyline has adapt, explain, report, enable and disable. Use an environment "
-                "without pyspark-client: pip install 'eddyline[spark]'"
+                "which Eddyline has adapt, explain, report, enable, disable, learned, progress and "
+                "concurrent. Use an environment without pyspark-client: "
+                "pip install 'eddyline[spark]'"
             )
         super().__init__(
             f"{what}. A Spark download has both in $SPARK_HOME/python: put that folder and the "

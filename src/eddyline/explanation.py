@@ -157,6 +157,8 @@ def _called(function: UserFunction) -> str:
         raise ValueError(f"{function.name} is called in the tasks")
     width, price = function.driver.width, function.driver.price
     costs = f"; {price}" if price else ""
+    if function.driver.here:
+        return f"{function.name} is called by each worker, for {width} values at a time{costs}"
     return f"{function.name} is called where the driver is, for {width} values at a time{costs}"
 
 

@@ -145,6 +145,11 @@ def test_all_queries_of_a_session(verbs: Mapping[str, Any]) -> None:
     assert entry["hooks"] == [0, 1, True, 0]
 
 
+def test_what_has_ended_does_not_come_back(verbs: Mapping[str, Any]) -> None:
+    entry = verbs["ended_out_of_order"]
+    assert entry == {"at_work": [[1, 1], [0, 0]], "inside": 1, "after": 0}
+
+
 def test_what_is_cached_is_read_from_there(verbs: Mapping[str, Any]) -> None:
     above = [["pickled_third(id)", "fails_on_odd(id)"]]
     assert verbs["cached"] == {"left": True, "above": above, "again": True}
@@ -163,10 +168,55 @@ def test_functions_of_select_lists_remember(verbs: Mapping[str, Any]) -> None:
     assert entry["forgetful"]
 
 
+def test_filters_on_added_columns_are_decided_where_these_are_made(
+    verbs: Mapping[str, Any],
+) -> None:
+    entry = verbs["added_columns"]
+    assert entry["same"]
+    assert entry["rows"] == 100
+    assert entry["predicates"][0] == 3
+    assert entry["reported"]
+    plain, adapted, limited = entry["calls"]
+    assert adapted < plain  # which calls the function once more for the column
+    assert limited < 500  # Spark pushes a filter from above below the block
+
+
+def test_concurrent_functions_are_called_by_the_tasks(verbs: Mapping[str, Any]) -> None:
+    entry = verbs["concurrent"]
+    assert all(entry["same"]), entry["same"]
+    filtering, selecting, adding = entry["calls"]
+    assert filtering <= 20 * 2  # once in each of two processes, which keep answers for the job
+    assert selecting <= 20 * 4
+    assert adding <= 20 * 4
+    assert entry["blocks"] == 1
+    assert entry["limits"] == [3, 3]
+    assert entry["explained"]
+    assert entry["misplaced"].startswith("FunctionPlaceError")
+    assert "eddyline" in entry["alone"]
+    assert entry["rate"].startswith("ConnectNotSupportedError: rate cannot be kept")
+    assert "FunctionFailedError" in entry["raised"]
+    assert "no " in entry["raised"]
+
+
+def test_later_blocks_begin_with_what_was_learned(verbs: Mapping[str, Any]) -> None:
+    assert verbs["learning"] == {"kept": True, "known": True, "priors": [0.1, 0.3]}
+
+
+def test_defaults_are_those_of_the_server(verbs: Mapping[str, Any]) -> None:
+    assert verbs["settings"] == {"bytes": [500, 500], "blocks": 1, "overflow": [True, True]}
+
+
+def test_progress_is_shown_while_actions_run(verbs: Mapping[str, Any]) -> None:
+    entry = verbs["progress"]
+    assert "tasks" in entry["shown"]
+    assert entry["handlers"] == 0
+
+
 def test_what_cannot_be_done_is_said(verbs: Mapping[str, Any]) -> None:
     entry = verbs["refused"]
     assert entry["policy"].startswith("UnknownPolicyError")
     assert entry["seed"].startswith("ValueError")
-    for verb in ("stage", "learned", "watch"):
+    assert entry["learned"].startswith("TypeError")
+    for verb in ("stage", "keep", "watch"):
         assert entry[verb].startswith("ConnectNotSupportedError")
     assert entry["pinned"] == "True"

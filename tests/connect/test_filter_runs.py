@@ -16,14 +16,23 @@ from pyspark.sql.connect import functions
 from pyspark.sql.connect.proto import Relation
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 
+from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings
+from eddyline.connect import messages
 from eddyline.connect.conditions import asked_about
 from eddyline.connect.filter_runs import FilterClaim, FilterRun, claimed, questions, run_at
-from eddyline.connect.messages import conjuncts, key_of, python_functions, text_of
+from eddyline.connect.messages import (
+    conjuncts,
+    key_of,
+    python_functions,
+    python_holders,
+    text_of,
+)
+from eddyline.connect.plan_rewriting import PlanRewriting, parts_that_wait
 from eddyline.connect.sent_functions import needs_driver
-from eddyline.connect.verbs import require_no_driver
-from eddyline.errors import ConnectNotSupportedError
-from eddyline.tasks.not_adapted import ConcurrentMark
+from eddyline.connect.verbs import require_all_placed
+from eddyline.errors import ConnectNotSupportedError, FunctionPlaceError
+from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
 
 F: Any = functions  # Connect's columns have more to them than their types say
 
@@ -172,14 +181,46 @@ def test_a_function_left_to_chance_is_a_run_of_its_own() -> None:
     assert len(run_at(relation).nodes) == 1
 
 
-def test_functions_that_are_called_at_the_driver_are_known() -> None:
-    mark = ConcurrentMark("ask", 1, 8, "", "")
-    (function,) = python_functions(udf(mark, LongType())("id")._expr.to_plan(None))
-    assert needs_driver(function.python_udf.command)
-    relation = filtered(udf(mark, BooleanType())("id"))
-    with pytest.raises(ConnectNotSupportedError, match="where the driver is"):
-        require_no_driver(relation)
-    require_no_driver(filtered(good("id")))
+def test_what_only_eddyline_can_call_may_not_be_left() -> None:
+    left = [LeftToSpark("ask(id)", DeclineReason.MAY_THROW)]
+    for mark, error in (
+        (ConcurrentMark("ask", 1, 8, "", ""), FunctionPlaceError),
+        (CascadeMark("ask", 1), ConnectNotSupportedError),
+    ):
+        (function,) = python_functions(udf(mark, LongType())("id")._expr.to_plan(None))
+        assert needs_driver(function.python_udf.command)
+        relation = filtered(udf(mark, BooleanType())("id"))
+        with pytest.raises(error):
+            require_all_placed(PlanRewriting(relation, left=left))
+    require_all_placed(PlanRewriting(filtered(good("id"))))
+
+
+def test_what_has_python_in_it_is_found_by_one_walk() -> None:
+    relation = filtered(F.col("id") > 3, good("id") & (F.col("id") > 4), short("text"))
+    python = python_holders(relation)
+    below = relation.filter.input
+    first, second = below.filter.condition.unresolved_function.arguments
+    assert [one in python for one in (relation, below, below.filter.input)] == [True, True, False]
+    assert [one in python for one in (below.filter.condition, first, second)] == [True, True, False]
+
+
+def test_deep_and_wide_plans_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages that are looked at grow with the plan, and not with its square."""
+    seen = []
+
+    def counted(message: Any) -> Any:  # noqa: ANN401 - likewise
+        seen.append(message)
+        return looked_at(message)
+
+    looked_at = messages.parts
+    monkeypatch.setattr(messages, "parts", counted)
+    counts = []
+    for many in (20, 40):
+        relation = filtered(*[good("id") & (F.col("id") > n) for n in range(many)])
+        seen.clear()
+        assert list(parts_that_wait(relation)) == [(relation, 0)]
+        counts.append(len(seen))
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_places_in_a_program_tell_nothing_apart() -> None:

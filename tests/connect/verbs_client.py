@@ -17,8 +17,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql.functions import col
+from rich.console import Console
 
 import eddyline
+from eddyline.blocks.filter_block import FilterBlock
+from eddyline.connect.client_book import book_of
 
 spark = SparkSession.builder.getOrCreate()
 
@@ -151,7 +154,7 @@ def enabled() -> dict[str, Any]:
     with eddyline.enable(spark, policy="static"):
         pass
     hooks: list[Any] = spark.client._session_hooks
-    kept = hooks == [enabling._hook]
+    kept = hooks == [enabling._own]
     eddyline.disable(spark)
     assert every is not None
     return {
@@ -163,6 +166,23 @@ def enabled() -> dict[str, Any]:
         "every": every.rows_in,
         "hooks": [inside, after, kept, len(spark.client._session_hooks)],
     }
+
+
+def ended_out_of_order() -> dict[str, Any]:
+    """A block that ends while another one is at work, which was begun later, has ended for good."""
+    first, second = eddyline.enable(spark), eddyline.enable(spark, policy="static")
+    df = numbers().filter(even("id") & tenth("id"))
+    at_work = []
+    for ending in (first, second):
+        ending.__exit__(None, None, None)
+        before = len(eddyline.report(df).blocks)
+        df.collect()
+        at_work.append([before, len(spark.client._session_hooks)])
+    with first, first:  # begins again, and ends when it was left twice
+        with first:
+            pass
+        inside = len(spark.client._session_hooks)
+    return {"at_work": at_work, "inside": inside, "after": len(spark.client._session_hooks)}
 
 
 def cached() -> dict[str, Any]:
@@ -194,10 +214,190 @@ def refused() -> dict[str, Any]:
         "policy": error_of(lambda: eddyline.adapt(df, policy="best")),
         "seed": error_of(lambda: eddyline.adapt(df, seed=-1)),
         "stage": error_of(lambda: eddyline.explain(df, stage="read")),
-        "learned": error_of(lambda: eddyline.enable(spark, learned="x")),
+        "keep": error_of(lambda: eddyline.enable(spark, keep="x")),
+        "learned": error_of(lambda: eddyline.enable(spark, learned=3)),  # type: ignore[arg-type]
         "watch": error_of(lambda: eddyline.watch(df)),
         "pinned": str(eddyline.adapt(df, pin_order=True) is df),
     }
+
+
+def noted(folder: str) -> Callable[[int], float]:
+    """Return a function that notes its calls in a folder, as one process does for itself."""
+
+    def score(n: int) -> float:
+        with Path(folder, str(os.getpid())).open("ab") as notes:
+            notes.write(b".")
+        return float(n % 100)
+
+    return score
+
+
+def noted_in(folder: str) -> int:
+    """Return how many calls were noted, and forget them."""
+    files = list(Path(folder).iterdir())
+    calls = sum(file.stat().st_size for file in files)
+    for file in files:
+        file.unlink()
+    return calls
+
+
+def added_columns() -> dict[str, Any]:
+    """Filters on columns that functions make, which are handed on."""
+    label = udf(lambda x: f"<{x}>", "string", useArrow=True)
+    in_sixties = udf(lambda text: text.startswith("<6"), "boolean", useArrow=True)
+    with tempfile.TemporaryDirectory() as folder:
+        score = udf(noted(folder), "double", useArrow=True)
+        some = numbers(2000).withColumn("s", score("id")).withColumn("u", col("s") * 2)
+        some = some.filter(col("u") > 90).withColumn("t", label("s")).filter(col("id") > 10)
+        df = some.filter(in_sixties("t") & even("id")).withColumn("v", some.s + 1)
+        plain = rows(df)
+        calls = [noted_in(folder)]
+        adapted = eddyline.adapt(df)
+        same = rows(adapted) == plain and adapted.schema == df.schema
+        calls.append(noted_in(folder))
+        limited = rows(adapted.select("s", "t", adapted.v).filter(col("id") < 500))
+        calls.append(noted_in(folder))
+        texts = [len(block.predicates) for block in eddyline.explain(adapted).blocks]
+        record = eddyline.report(adapted).blocks[0].record
+        joined = df.join(numbers(100).withColumnRenamed("id", "other"), col("s") == col("other"))
+        over_join = eddyline.adapt(joined.filter(in_sixties("t")))
+        both = rows(over_join) == rows(joined.filter(in_sixties("t")))
+        noted_in(folder)
+        expected = rows(df.select("s", "t", df.v).filter(col("id") < 500))
+    return {
+        "same": same and both and limited == expected,
+        "rows": len(plain),
+        "calls": calls,
+        "predicates": texts,
+        "reported": record is not None,
+    }
+
+
+def concurrent() -> dict[str, Any]:
+    """Concurrent functions, which each worker process calls for its tasks."""
+    with tempfile.TemporaryDirectory() as folder:
+        note = noted(folder)
+
+        @eddyline.concurrent(returns="long", max_in_flight=8)
+        async def doubled(n: int) -> int:
+            import asyncio  # noqa: PLC0415 - in the worker
+
+            note(n)
+            await asyncio.sleep(0.005)
+            return n * 2
+
+        @eddyline.concurrent(returns="string", batch=10, on_error="null", retries=0)
+        def named(many: list[int]) -> list[str]:
+            if 7 in many:
+                raise ValueError("seven")
+            return [f"<{n}>" for n in many]
+
+        some = numbers(400).withColumn("k", col("id") % 20)
+        filtered = some.filter((doubled("k") > 10) & even("id"))
+        plain = sorted(repr((n, n % 20)) for n in range(400) if n % 20 * 2 > 10 and n % 2 == 0)
+        adapted = eddyline.adapt(filtered)
+        same = [rows(adapted) == plain]
+        calls = [noted_in(folder)]
+        explained = str(eddyline.explain(adapted))
+        selected = some.select("id", doubled("k"), F.upper(named("k")).alias("n"))
+        fast = eddyline.adapt(selected)
+        wanted = [repr((n, n % 20 * 2, None if n % 20 == 7 else f"<{n % 20}>")) for n in range(400)]
+        same.append(rows(fast) == sorted(wanted))
+        same.append(fast.columns == selected.columns == ["id", "doubled(k)", "n"])
+        calls.append(noted_in(folder))
+        added = some.withColumn("v", doubled("k")).filter(col("v") > 30)
+        more = eddyline.adapt(added)
+        same.append(
+            rows(more) == sorted(repr((n, n % 20, n % 20 * 2)) for n in range(400) if n % 20 > 15)
+        )
+        calls.append(noted_in(folder))
+        blocks = len(eddyline.explain(more).blocks)
+        few = eddyline.adapt(some.withColumn("v", doubled("k")).drop("k").limit(3))
+        limits = [len(few.collect()), *(block.limit for block in sent_blocks(few))]
+        with eddyline.enable(spark):
+            same.append(rows(filtered) == plain)
+            other = numbers(3).withColumnRenamed("id", "other")
+            placed = some.join(other, doubled("k") == col("other"))
+            misplaced = error_of(placed.collect)
+        return {
+            "same": same,
+            "calls": calls,
+            "blocks": blocks,
+            "limits": limits,
+            "explained": "called by each worker, for 8 values" in explained,
+            "misplaced": misplaced,
+            "alone": error_of(filtered.collect),
+            "rate": error_of(lambda: eddyline.concurrent(rate=3.0, returns="long")(abs)),
+            "raised": error_of(eddyline.adapt(some.select(failing("k"))).collect),
+        }
+
+
+@eddyline.concurrent(returns="long", retries=0)
+def failing(n: int) -> int:
+    raise KeyError(f"no {n}")
+
+
+def sent_blocks(df: DataFrame) -> list[FilterBlock]:
+    plan: Any = df
+    relation = plan._plan.plan(plan._session.client)
+    return [sent.block for sent in book_of(spark.client).blocks_in(relation)]
+
+
+def learning() -> dict[str, Any]:
+    """What tasks report later blocks begin with, and so do those of another application."""
+    df = numbers(4000).filter(tenth("id") & pickled_third("id"))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "learned.json")
+        eddyline.enable(spark, learned=file)
+        df.collect()
+        eddyline.disable(spark)
+        kept = json.loads(file.read_text("utf-8"))
+    (block,) = sent_blocks(eddyline.adapt(df))
+    known = eddyline.learned(spark)
+    return {
+        "kept": len(kept["predicates"]) >= 2,
+        "known": "tenth" in str(known),
+        "priors": [round(prior.selectivity, 1) for prior in block.priors if prior is not None],
+    }
+
+
+def settings() -> dict[str, Any]:
+    """What a session has not set is as the server has it by default."""
+
+    @udf("boolean", useArrow=True)
+    def is_bytes(content: bytes) -> bool:
+        return type(content) is bytes
+
+    @udf("long", useArrow=True)
+    def largest(n: int) -> int:
+        return (1 << 63) - 1 - n
+
+    content = numbers().withColumn("content", F.encode(col("id").cast("string"), "utf-8"))
+    bytes_only = content.filter(is_bytes("content") & even("id"))
+    overflowing = numbers().filter((largest("id") + 1 > 0) & even("id"))
+    texts = [error_of(df.collect) for df in (overflowing, eddyline.adapt(overflowing))]
+    return {
+        "bytes": [bytes_only.count(), eddyline.adapt(bytes_only).count()],
+        "blocks": len(eddyline.explain(eddyline.adapt(overflowing)).blocks),
+        "overflow": ["overflow" in text.lower() for text in texts],
+    }
+
+
+def progress() -> dict[str, Any]:
+    """Actions are shown while they run, by what the server says of their tasks."""
+
+    @udf("boolean", useArrow=True)
+    def slow(n: int) -> bool:
+        time.sleep(1.5)
+        return n > 1
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    display = eddyline.progress(spark, console=console)
+    with display:
+        numbers(2).filter(slow("id")).collect()
+    handlers = len(spark.client._progress_handlers)
+    display.stop()
+    return {"shown": console.file.getvalue(), "handlers": handlers}  # type: ignore[attr-defined]
 
 
 def remembering() -> dict[str, Any]:
@@ -231,12 +431,18 @@ def remembering() -> dict[str, Any]:
 
 SCENARIOS = (
     remembering,
+    added_columns,
+    concurrent,
+    progress,
+    learning,
+    settings,
     report,
     derived,
     errors,
     kinds,
     left_in_order,
     enabled,
+    ended_out_of_order,
     cached,
     sent,
     refused,

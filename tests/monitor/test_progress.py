@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.monitor.progress import _Notebook
+from eddyline.monitor.progress_lines import ProgressLines
+from eddyline.monitor.screen import _Notebook
 from eddyline.watching.watch import _screen
 from tests.monitor.test_progress_lines import QUERY
 
@@ -46,7 +47,7 @@ def test_one_output_is_written_over_and_no_other_is_made(shown: Shown) -> None:
     assert Console().is_jupyter
     notebook = _Notebook()
     for _ in range(3):
-        notebook.show([QUERY], now=110.0)
+        notebook.show(ProgressLines([QUERY], 110.0))
     (output,) = shown.outputs
     assert "count at a_long_name_of_a_script.py:123" in output
     assert "3/12" in output

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from eddyline.monitor.progress import before_prompts
+from eddyline.monitor.screen import before_prompts
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 from pyspark.sql.udf import UserDefinedFunction
 
 import eddyline
+from eddyline.declaring.concurrent_udf import ConcurrentUDF
 from eddyline.errors import FunctionPlaceError
-from eddyline.planner.declare.concurrent import ConcurrentUDF
 from eddyline.quirks import arrow_columns
 
 pytestmark = pytest.mark.slow(45)

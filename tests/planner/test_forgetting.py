@@ -11,17 +11,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import eddyline
-from eddyline.asking.limits import Limits
-from eddyline.asking.price import Price
-from eddyline.errors import FunctionForgottenError
-from eddyline.latest import Latest
-from eddyline.planner.declare.concurrent import ConcurrentUDF
-from eddyline.planner.declare.declared_functions import (
+from eddyline.asking.declared_functions import (
     DECLARED,
     LATEST,
     Declaration,
     DeclaredFunctions,
 )
+from eddyline.asking.limits import Limits
+from eddyline.asking.price import Price
+from eddyline.declaring.concurrent_udf import ConcurrentUDF
+from eddyline.errors import FunctionForgottenError
+from eddyline.latest import Latest
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 
 MOST = 3

@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
+from eddyline.declaring.concurrent_udf import ConcurrentUDF
 from eddyline.errors import BudgetSpentError, LedgerError
 from eddyline.keeping import answer_store, kept_answers
 from eddyline.keeping.answer_store import AnswerStore, KeptEntry
 from eddyline.keeping.key_bytes import key_of
-from eddyline.planner.declare.concurrent import ConcurrentUDF
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ import eddyline
 from eddyline.asking.driver_channel import Address
 from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.engine.prior import Prior
+from eddyline.learning import learned_store
+from eddyline.learning.learned_store import Told
 from eddyline.planner import block_registry
 from eddyline.planner.adapt import adapted_blocks
 from eddyline.planner.block_registry import registry_of
-from eddyline.planner.learned import learned_store
-from eddyline.planner.learned.learned_store import Told
 from eddyline.tasks import others_learned
 from tests.fresh_process import printed_lines
 

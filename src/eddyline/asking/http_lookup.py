@@ -17,7 +17,6 @@ import httpx
 import jmespath
 import pyarrow as pa
 
-from eddyline.asking.checked_numbers import switch, text, whole_number
 from eddyline.asking.http_line import Line, body, drained, header
 from eddyline.asking.http_request import Cursor, HttpRequests, NextLink, PageNumber, RequestTarget
 from eddyline.asking.lookup_source import Key, LookedUpTable, NoAnswerError, TryAgainError
@@ -31,6 +30,7 @@ from eddyline.asking.refusals import (
 )
 from eddyline.asking.source_rows import RowReader
 from eddyline.asking.text_template import Template
+from eddyline.checked_values import switch, text, whole_number
 
 __all__ = ["Cursor", "HttpLookup", "NextLink", "PageNumber"]
 

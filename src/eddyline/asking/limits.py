@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from eddyline.asking.checked_numbers import positive_number, whole_number
+from eddyline.checked_values import positive_number, whole_number
 
 
 class OnFailure(StrEnum):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from eddyline.asking.checked_numbers import text
 from eddyline.asking.lookup_source import described_error
 from eddyline.asking.quota_rules import OfAnswer
 from eddyline.asking.wire import job_is_of
+from eddyline.checked_values import text
 from eddyline.errors import CostError
 
 if TYPE_CHECKING:

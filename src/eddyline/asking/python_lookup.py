@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from eddyline.asking.checked_numbers import whole_number
 from eddyline.asking.lookup_source import (
     Key,
     LookedUpTable,
@@ -21,6 +20,7 @@ from eddyline.asking.patience import Gate
 from eddyline.asking.refusals import refusal_in
 from eddyline.asking.source_rows import RowReader
 from eddyline.asking.users_function import ABANDONED, UsersFunction
+from eddyline.checked_values import whole_number
 
 
 @dataclass(frozen=True, slots=True)

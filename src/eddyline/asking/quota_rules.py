@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from eddyline.asking.checked_numbers import positive_number
 from eddyline.asking.lookup_source import described_error
 from eddyline.asking.refusals import IsQuota
+from eddyline.checked_values import positive_number
 from eddyline.errors import CostError
 
 OfAnswer: TypeAlias = "Callable[[tuple[Any, ...], Any], float]"

@@ -20,12 +20,12 @@ from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from eddyline.asking.checked_numbers import whole_number
 from eddyline.asking.lookup_source import Key, LookedUpTable, NoAnswerError, TryAgainError
 from eddyline.asking.patience import Gate
 from eddyline.asking.shared_threads import CALLS, ThreadShare
 from eddyline.asking.source_rows import RowReader, failed, zone
 from eddyline.asking.text_template import Template, hidden, read_secrets
+from eddyline.checked_values import whole_number
 
 KEYS_PER_CALL: Final = 500
 """Keys of one IN list: few enough for the parameters of every database."""

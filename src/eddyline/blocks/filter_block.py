@@ -47,7 +47,9 @@ class CalledByDriver:
 
     ``method`` is what the server of lookups calls it with these arguments, ``number`` the
     function itself; ``width`` values are worked on at a time. ``price`` is for people,
-    ``unit`` what it is paid in, ``values`` how many a call is for at the most.
+    ``unit`` what it is paid in, ``values`` how many a call is for at the most. Where no task
+    reaches the driver each worker process calls it ``here``, for its own tasks: then the function's
+    command is how it was declared, pickled.
     """
 
     number: int
@@ -56,6 +58,7 @@ class CalledByDriver:
     unit: str = ""
     price: str = ""
     values: int = 1
+    here: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -16,10 +16,12 @@ from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.connect.messages import python_functions
 from eddyline.digest import digest
+from eddyline.expressions import call_of
 from eddyline.latest import Latest
+from eddyline.learning.learned_store import LearnedStore
 from eddyline.quirks import arrow_columns
 from eddyline.reports.records import TaskRecord
-from eddyline.tasks.filter_task import FusedFilter, result_type
+from eddyline.tasks.filter_task import FusedFilter, OneValue, result_type
 from eddyline.tasks.our_functions import pickled
 from eddyline.tasks.remembered_call import RememberedCall
 from eddyline.tasks.sent_records import METRICS, RecordsToClient, records_in
@@ -56,8 +58,10 @@ class ClientBook:
     def __init__(self) -> None:
         """Know of nothing."""
         self.records: Final[Records] = {}
-        self._param = RecordsParam()
+        self.learned: Final = LearnedStore()
+        self._param = RecordsParam(lambda: self._learn)
         self._blocks = Latest[bytes, SentBlock](BLOCKS, lambda sent: sent.size, BYTES)
+        self._by_key = Latest[str, FilterBlock](BLOCKS)
         self._runs = itertools.count(1)
         self._version: tuple[int, int] | None = None
         self.enabled: RoutingOptions | None = None
@@ -73,11 +77,22 @@ class ClientBook:
         return self._version
 
     def filtering(self, block: FilterBlock, options: RoutingOptions) -> bytes:
-        """Return the function of a block of filters, pickled as Spark keeps functions."""
+        """Return the function of a block of filters, pickled as Spark keeps functions.
+
+        Its tasks are told what was learned so far.
+        """
+        block = replace(block, priors=self.learned.told(block))
         function = FusedFilter(block, options, RecordsToClient(), None)
         return self._kept(
             block, options, pickled(arrow_columns.by_task(function), result_type(block))
         )
+
+    def asking(self, block: FilterBlock, options: RoutingOptions) -> bytes:
+        """Return the function of a block of one value that is asked for, likewise."""
+        function = OneValue(FusedFilter(block, options, RecordsToClient(), None))
+        returned = block.functions[call_of(block.outputs[0]).function].return_type
+        made = pickled(arrow_columns.by_task(function), spark_type(returned))
+        return self._kept(block, options, made)
 
     def remembering(self, block: FilterBlock, options: RoutingOptions) -> bytes:
         """Return the function of a block of one value, likewise."""
@@ -85,8 +100,16 @@ class ClientBook:
         returned = spark_type(block.functions[0].return_type)
         return self._kept(block, options, pickled(arrow_columns.by_batch(function), returned))
 
+    def _learn(self, records: Records) -> None:
+        """Learn of what tasks have reported."""
+        for key, record in records.items():
+            block = self._by_key.get(key)
+            if block is not None:
+                self.learned.reported(block, record)
+
     def _kept(self, block: FilterBlock, options: RoutingOptions, command: bytes) -> bytes:
         self._blocks.put(digest(command), SentBlock(block, options, command))
+        self._by_key.put(record_key(block.identity, options), block)
         return command
 
     def blocks_in(self, message: Any) -> Iterator[SentBlock]:  # noqa: ANN401 - messages have no common type here

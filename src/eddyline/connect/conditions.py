@@ -8,6 +8,7 @@ condition has in it leaves it to Spark.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -23,11 +24,12 @@ from eddyline.connect.messages import (
     COMPARISONS,
     LOGIC,
     Expression,
-    has_python,
+    Holders,
     is_leaf,
     is_plain,
     key_of,
     named,
+    python_holders,
     text_of,
 )
 from eddyline.connect.sent_functions import PythonCall, python_call, user_function
@@ -78,14 +80,15 @@ def asked_about(condition: Expression) -> dict[bytes, Expression]:
     Those are the arguments of its functions, and what Spark computes beside them.
     """
     asked: dict[bytes, Expression] = {}
+    python = python_holders(condition)
     pending = [condition]
     while pending:
         expression = pending.pop()
         call = python_call(expression)
         if call is not None:
             wanted = list(call.values)
-            pending.extend(filter(has_python, wanted))
-        elif has_python(expression):
+            pending.extend(value for value in wanted if value in python)
+        elif expression in python:
             wanted = []
             pending.extend(named(expression)[1])
         else:
@@ -128,31 +131,44 @@ class ConditionReader:
         self._types = types
         self._settings = settings
         self._ansi = ansi
-        self._guarded = guarded
+        self._guarded = self._careful = guarded
         self._places: dict[bytes, int] = {}
+        self._python: Holders | None = None  # in what is translated now
 
-    def condition(self, expression: Expression) -> ex.Expression:
-        """Translate a condition that depends on functions."""
-        arguments, functions = len(self.arguments), len(self.functions)
-        try:
+    def condition(self, expression: Expression, *, guarded: bool = False) -> ex.Expression:
+        """Translate a condition that depends on functions; this one may be ``guarded`` alone."""
+        with self._reading(expression, guarded=guarded):
             made = self._expression(expression)
             if ex.type_of(made) != pa.bool_():
                 raise not_understood(f"{text_of(expression)} is no condition")
             reason = ex.reason_not_to_evaluate(made)
             if reason is not None:
                 raise not_understood(reason)
-        except DeclinedError as declined:
-            del self.arguments[arguments:], self.functions[functions:]
-            self._places = {key: n for key, n in self._places.items() if n < arguments}
-            raise declined.of(text_of(expression)) from None
         return made
 
     def value(self, expression: Expression) -> ex.Call:
         """Translate a call of a Python function."""
-        call = python_call(expression)
-        if call is None:
-            raise not_understood(text_of(expression))
-        return self._call(call)
+        with self._reading(expression):
+            call = python_call(expression)
+            if call is None:
+                raise not_understood(text_of(expression))
+            return self._call(call)
+
+    @contextlib.contextmanager
+    def _reading(self, expression: Expression, *, guarded: bool = False) -> Iterator[None]:
+        """Take back what was gathered where an expression cannot be translated."""
+        arguments, functions = len(self.arguments), len(self.functions)
+        self._python = python_holders(expression)
+        self._careful = self._guarded or guarded
+        try:
+            yield
+        except DeclinedError as declined:
+            del self.arguments[arguments:], self.functions[functions:]
+            self._places = {key: n for key, n in self._places.items() if n < arguments}
+            raise declined.of(text_of(expression)) from None
+
+    def _has_python(self, expression: Expression) -> bool:
+        return self._python is not None and expression in self._python
 
     def _expression(self, expression: Expression) -> ex.Expression:
         call = python_call(expression)
@@ -160,7 +176,7 @@ class ConditionReader:
             return self._call(call)
         if expression.HasField("literal"):
             return _own_literal(expression, self._settings.time_zone)
-        if not has_python(expression):
+        if not self._has_python(expression):
             return self._native(expression)
         name, operands = named(expression)
         if name not in _MAKERS:
@@ -172,7 +188,7 @@ class ConditionReader:
 
     def _call(self, call: PythonCall) -> ex.Call:
         values = tuple(
-            self._expression(value) if has_python(value) else self._given(value)
+            self._expression(value) if self._has_python(value) else self._given(value)
             for value in call.values
         )
         types = tuple(self._type(value) for value in call.values)
@@ -190,7 +206,7 @@ class ConditionReader:
         """Return what carries an argument of a function."""
         if not is_plain(value):
             raise not_understood(f"{text_of(value)}, in which there may be Python functions")
-        return self._native(value) if self._guarded else self._argument(value)
+        return self._native(value) if self._careful else self._argument(value)
 
     def _argument(self, expression: Expression) -> ex.Argument:
         """Return what carries the value of a native expression to the block."""

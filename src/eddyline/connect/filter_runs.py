@@ -8,10 +8,11 @@ native first, wherever it was written, as it does without eddies.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings, identified
@@ -23,10 +24,12 @@ from eddyline.connect.messages import (
     conjunction,
     conjuncts,
     copied,
+    everything,
     has_ours,
     has_python,
     key_of,
-    parts,
+    operands,
+    python_function,
     python_functions,
     text_of,
 )
@@ -38,10 +41,14 @@ from eddyline.expressions.terms import conjuncts_of, expression_of, worth_routin
 
 @dataclass(frozen=True, slots=True)
 class FilterConjunct:
-    """A conjunct of a filter of a run; ``level`` counts filters from the lowest."""
+    """A conjunct of a filter of a run; ``level`` counts filters from the lowest.
+
+    Spark may compute the arguments of functions in a ``guarded`` one for fewer rows than a block.
+    """
 
     level: int
     expression: Expression
+    guarded: bool = False
 
     @property
     def dependent(self) -> bool:
@@ -83,9 +90,13 @@ class FilterRun:
         functions of several kinds one kind after the other, and filters between them.
         """
         before = [one.expression for one in self.conditions if one.ours]
-        left = [one.expression for one in self.dependent if one not in taken]
+        decided_now = set(map(id, taken))
+        left = [one.expression for one in self.dependent if id(one) not in decided_now]
+        native: dict[int, list[Expression]] = {}
+        for one in self.native:
+            native.setdefault(one.level, []).append(one.expression)
         for level, node in enumerate(reversed(self.nodes)):
-            kept = [one.expression for one in self.native if one.level == level]
+            kept = native.get(level, [])
             if level == len(self.nodes) - 1:
                 kept += [*before, *decided, *left]
             node.filter.condition.CopyFrom(conjunction(kept))
@@ -117,11 +128,15 @@ def _is_deterministic(node: Relation) -> bool:
 
 @dataclass
 class FilterClaim:
-    """What of a run is claimed: its block, the block's arguments, and the conditions it decides."""
+    """What of a run is claimed: its block, the block's arguments, and the conditions it decides.
+
+    ``outputs`` are the fields in which it hands on the values of calls, by what these say.
+    """
 
     block: FilterBlock | None = None
     arguments: list[Expression] = field(default_factory=list)
     taken: list[FilterConjunct] = field(default_factory=list)
+    outputs: dict[bytes, str] = field(default_factory=dict)
     left: list[LeftToSpark] = field(default_factory=list)
 
 
@@ -134,35 +149,65 @@ def questions(run: FilterRun) -> tuple[dict[bytes, Expression], list[Expression]
 
 
 def claimed(
-    run: FilterRun, types: dict[bytes, str], settings: SessionSettings, *, ansi: bool
+    run: FilterRun,
+    types: dict[bytes, str],
+    settings: SessionSettings,
+    *,
+    ansi: bool,
+    wanted: Sequence[Expression] = (),
 ) -> FilterClaim:
-    """Return what of a run becomes a block, given the types that the server has told."""
+    """Return what of a run becomes a block, given the types that the server has told.
+
+    The block hands on the values of those of the ``wanted`` calls that it makes anyway.
+    """
     steps = _steps(run.dependent)
     guarded = any(steps)
     claim = FilterClaim()
     conditions, found = _translated(run.dependent, types, settings, claim, ansi, guarded)
-    left = [steps[n] for n, one in enumerate(run.dependent) if not _is_among(one, found)]
-    if left and any(steps[n] > min(left) for n in range(len(steps))):
+    dependent, there = run.dependent, _among(found)
+    left = [steps[n] for n, one in enumerate(dependent) if id(one) not in there]
+    if left and max(steps) > min(left):
         # What Spark asks after something that is left to it is asked after that here, too.
-        early = [one for n, one in enumerate(run.dependent) if steps[n] <= min(left)]
-        for late in (one for one in run.dependent if one not in early and _is_among(one, found)):
-            after = "Spark asks something before it that is left to it"
-            why = DeclineReason.UNTRANSLATABLE
+        last = min(left)
+        early = [one for n, one in enumerate(dependent) if steps[n] <= last]
+        after = "Spark asks something before it that is left to it"
+        why = DeclineReason.UNTRANSLATABLE
+        for n, late in enumerate(dependent):
+            if steps[n] <= last or id(late) not in there:
+                continue
             claim.left.append(LeftToSpark(text_of(late.expression), why, after))
         conditions, found = _translated(early, types, settings, FilterClaim(), ansi, guarded)
     if not found:
         return claim
-    if not worth_routing(found):
+    asked = any(function.driver is not None for function in conditions.functions)
+    if not asked and not worth_routing(found):
         few = DeclineReason.FEWER_THAN_TWO_TERMS
         texts = (text_of(one.expression) for same in found.values() for one in same)
         claim.left.extend(LeftToSpark(text, few) for text in texts)
         return claim
-    stages = _stages(found, [function.kind for function in conditions.functions])
+    kinds = [NO_KIND if one.driver is not None else one.kind for one in conditions.functions]
+    stages = _stages(found, kinds)
     ordered = sorted(found, key=lambda predicate: _stage_of(predicate, stages))
-    claim.arguments = conditions.arguments
     claim.taken = [one for predicate in ordered for one in found[predicate]]
-    claim.block = _block(ordered, stages, conditions, settings)
+    made = {key_of(call) for one in claim.taken for call in _all_calls(one.expression)}
+    outputs: list[Call] = []
+    for one in wanted:
+        if (key := key_of(one)) in made:
+            with contextlib.suppress(DeclinedError):  # then it is called again
+                outputs.append(conditions.value(one))
+                claim.outputs[key] = f"v{len(outputs) - 1}"
+    claim.arguments = conditions.arguments
+    claim.block = _block(ordered, tuple(outputs), stages, conditions, settings)
     return claim
+
+
+def _all_calls(expression: Expression) -> Iterator[Expression]:
+    """Yield all calls of Python functions in an expression, also those inside of nests."""
+    return (
+        one
+        for one in everything(expression)
+        if isinstance(one, Expression) and python_function(one) is not None
+    )
 
 
 _Found: TypeAlias = dict[Predicate, list[FilterConjunct]]
@@ -182,7 +227,7 @@ def _translated(
     found: _Found = {}
     for condition in dependent:
         try:
-            predicate = conditions.condition(condition.expression)
+            predicate = conditions.condition(condition.expression, guarded=condition.guarded)
         except DeclinedError as declined:
             claim.left.append(declined.left_to_spark())
             continue
@@ -190,12 +235,14 @@ def _translated(
     return conditions, found
 
 
-def _is_among(condition: FilterConjunct, found: _Found) -> bool:
-    return any(condition is one for same in found.values() for one in same)
+def _among(found: _Found) -> set[int]:
+    """Return which conditions were found, by their identity."""
+    return {id(one) for same in found.values() for one in same}
 
 
 def _block(
     predicates: Sequence[Predicate],
+    outputs: tuple[Call, ...],
     stages: dict[Call, int],
     conditions: ConditionReader,
     settings: SessionSettings,
@@ -212,7 +259,7 @@ def _block(
             whole,
             tuple(render(term, function_names, names) for term in terms),
             functions,
-            (),
+            outputs,
             settings,
             names,
             waits=waits,
@@ -226,6 +273,9 @@ def _block(
 
 CallT = TypeVar("CallT", bound=Hashable)
 
+NO_KIND: Final = 0
+"""Stands for the kind of concurrent functions: Spark has no turn for them."""
+
 
 def _in_steps(
     calls: Iterable[CallT],
@@ -235,17 +285,22 @@ def _in_steps(
     """Return in which of Spark's steps calls are made, which come in the order of the query.
 
     A step makes all calls of one kind, that of the first one whose arguments are there, and Spark
-    filters before the next. O(steps x calls).
+    filters before the next. What is of :data:`NO_KIND` Spark calls never: it belongs to the step
+    of its arguments. O(steps x calls).
     """
     waiting = list(dict.fromkeys(calls))
     steps: dict[CallT, int] = {}
     step = 0
     while waiting:
         ready = [call for call in waiting if all(inner in steps for inner in needs(call))]
-        made = [call for call in ready if kind_of(call) == kind_of(ready[0])]
-        steps |= dict.fromkeys(made, step)
+        free = [call for call in ready if kind_of(call) == NO_KIND]
+        for call in free:
+            steps[call] = max((steps[inner] for inner in needs(call)), default=0)
+        if not free:
+            made = [call for call in ready if kind_of(call) == kind_of(ready[0])]
+            steps |= dict.fromkeys(made, step)
+            step += 1
         waiting = [call for call in waiting if call not in steps]
-        step += 1
     return steps
 
 
@@ -260,7 +315,7 @@ def _steps(dependent: Sequence[FilterConjunct]) -> list[int]:
             one = pending.pop()
             call = python_call(one)
             if call is None:
-                pending.extend(reversed(list(_operands(one))))
+                pending.extend(reversed(list(operands(one))))
                 continue
             key = key_of(one)
             known[key] = call
@@ -271,20 +326,9 @@ def _steps(dependent: Sequence[FilterConjunct]) -> list[int]:
     steps = _in_steps(
         [key for of_one in of_each for key in of_one],
         lambda key: keys(known[key].values),
-        lambda key: known[key].kind,
+        lambda key: NO_KIND if known[key].concurrent else known[key].kind,
     )
     return [max((steps[key] for key in of_one), default=0) for of_one in of_each]
-
-
-def _operands(expression: Expression) -> Iterator[Expression]:
-    """Yield the expressions right below one, whatever it is."""
-    pending = list(parts(expression))
-    while pending:
-        one = pending.pop(0)
-        if isinstance(one, Expression):
-            yield one
-        else:
-            pending.extend(parts(one))
 
 
 def _stages(predicates: Iterable[Predicate], kinds: Sequence[int]) -> dict[Call, int]:

@@ -8,6 +8,7 @@ literals, casts and Python functions are known. What more there is to know the s
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -75,7 +76,7 @@ def own_messages(relation: Relation) -> Iterator[Any]:
 def python_functions(message: Any) -> Iterator[proto.CommonInlineUserDefinedFunction]:  # noqa: ANN401 - likewise
     """Yield all Python functions in a message."""
     for part in everything(message):
-        if isinstance(part, proto.CommonInlineUserDefinedFunction) and part.HasField("python_udf"):
+        if _is_python(part):
             yield part
 
 
@@ -94,6 +95,45 @@ def has_python(message: Any) -> bool:  # noqa: ANN401 - likewise
     return next(python_functions(message), None) is not None
 
 
+class Holders:
+    """The messages in one that have something wanted in them, or are it.
+
+    One walk finds all of them, O(messages); asking each by itself costs as much for each level. The
+    message may be changed meanwhile: what is put in anew is not known.
+    """
+
+    def __init__(self, root: Any, wanted: Callable[[Any], bool]) -> None:  # noqa: ANN401 - likewise
+        """Look through a message."""
+        self._held: Final[dict[int, Any]] = {}  # as long as it is held, a message has its identity
+        pending: list[tuple[Any, int]] = [(root, -1)]
+        way: list[Any] = []  # from the root to where the walk is
+        while pending:
+            one, above = pending.pop()
+            del way[above + 1 :]
+            way.append(one)
+            if wanted(one):
+                for over in reversed(way):
+                    if id(over) in self._held:
+                        break
+                    self._held[id(over)] = over
+            pending.extend((part, above + 1) for part in parts(one))
+
+    def __contains__(self, message: Any) -> bool:  # noqa: ANN401 - likewise
+        """Whether it is one of them."""
+        return id(message) in self._held
+
+
+def python_holders(root: Any) -> Holders:  # noqa: ANN401 - likewise
+    """Return the messages in one with a Python function in them."""
+    return Holders(root, _is_python)
+
+
+def _is_python(message: Any) -> bool:  # noqa: ANN401 - likewise
+    return isinstance(message, proto.CommonInlineUserDefinedFunction) and message.HasField(
+        "python_udf"
+    )
+
+
 def python_function(expression: Expression) -> proto.CommonInlineUserDefinedFunction | None:
     """Return the Python function that an expression calls; None for any other expression."""
     if not expression.HasField(UDF):
@@ -110,6 +150,17 @@ def named(expression: Expression) -> tuple[str, Sequence[Expression]]:
     if function.is_distinct or function.is_user_defined_function:
         return "", ()
     return function.function_name, list(function.arguments)
+
+
+def operands(expression: Expression) -> Iterator[Expression]:
+    """Yield the expressions right below one, whatever it is."""
+    pending = deque(parts(expression))
+    while pending:
+        one = pending.popleft()
+        if isinstance(one, Expression):
+            yield one
+        else:
+            pending.extend(parts(one))
 
 
 def conjuncts(condition: Expression) -> list[Expression]:
@@ -177,20 +228,26 @@ def _own_names() -> frozenset[str]:
     return frozenset(name.lower() for name in (*dir(functions), *more))
 
 
-def is_plain(expression: Expression) -> bool:
+def is_plain(expression: Expression, *, python: bool = False) -> bool:
     """Whether nothing in an expression may be a Python function that is only known by its name.
 
-    Text of SQL, and functions that somebody has registered, may be.
+    Text of SQL, and functions that somebody has registered, may be. With ``python`` functions that
+    the message brings along are plain, too.
     """
     return all(
-        message.WhichOneof("expr_type") in _PLAIN
-        and (
-            not message.HasField("unresolved_function")
-            or message.unresolved_function.function_name.lower() in _own_names()
-        )
+        _is_plain(message, python=python)
         for message in everything(expression)
         if isinstance(message, Expression)
     )
+
+
+def _is_plain(expression: Expression, *, python: bool) -> bool:
+    kind = expression.WhichOneof("expr_type")
+    if kind == "unresolved_function":
+        return expression.unresolved_function.function_name.lower() in _own_names()
+    if python and kind == "named_argument_expression":
+        return True
+    return kind in _PLAIN or (python and python_function(expression) is not None)
 
 
 def copied(expression: Expression) -> Expression:
@@ -222,11 +279,15 @@ def key_of(expression: Expression) -> bytes:
 
 
 def conjunction(terms: Iterable[Expression]) -> Expression:
-    """Return the AND of conditions, TRUE for none."""
-    whole: Expression | None = None
-    for term in terms:
-        whole = term if whole is None else called("and", whole, term)
-    return literal_true() if whole is None else whole
+    """Return the AND of conditions in their order, TRUE for none.
+
+    It is as flat as it can be: messages that are nested too deeply are not read.
+    """
+    level = list(terms)
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [called("and", *pair) for pair in pairs] + level[len(level) // 2 * 2 :]
+    return level[0] if level else literal_true()
 
 
 def called(name: str, *operands: Expression) -> Expression:
@@ -240,6 +301,13 @@ def called(name: str, *operands: Expression) -> Expression:
 def literal_true() -> Expression:
     """Return the constant TRUE."""
     return Expression(literal=Expression.Literal(boolean=True))
+
+
+def attribute(name: str) -> Expression:
+    """Return a column by its name."""
+    made = Expression()
+    made.unresolved_attribute.unparsed_identifier = name
+    return made
 
 
 def field_of(struct: Expression, name: str) -> Expression:

@@ -11,14 +11,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql.connect.types import pyspark_types_to_proto_types
 from pyspark.sql.types import DataType
 
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
-from eddyline.blocks.filter_block import FilterBlock, SessionSettings, fused_name
+from eddyline.blocks.filter_block import FilterBlock, fused_name
+from eddyline.connect.added_columns import added_columns
+from eddyline.connect.conditions import asked_about
 from eddyline.connect.filter_runs import (
     FilterClaim,
     FilterRun,
@@ -29,23 +31,34 @@ from eddyline.connect.filter_runs import (
 from eddyline.connect.messages import (
     UDF,
     Expression,
+    Holders,
     Relation,
     everything,
     field_of,
     has_python,
-    key_of,
     literal_true,
+    python_holders,
     relations_in,
     text_of,
 )
-from eddyline.connect.push_down import by_way, way_of
-from eddyline.connect.select_lists import WantedValue, remembering, wanted_values
-from eddyline.connect.server_answers import ExplainedPlan, Server
+from eddyline.connect.push_down import Way, by_way, way_of
+from eddyline.connect.select_lists import (
+    WantedValue,
+    asked_values,
+    asking,
+    remembering,
+    wanted_values,
+)
+from eddyline.connect.server_answers import ExplainedPlan, Server, ServerSettings
+from eddyline.expressions import call_of
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.filter_task import KEEP, result_type
 
 PLUG_IN: Final = "spark.plugins=eddyline.spark.EddylinePlugin"
 """What a server has to be started with to adapt what a client cannot."""
+
+WHOLE: Final = "the whole query"
+"""The text of what was left to Spark where nothing was looked at."""
 
 Fuse: TypeAlias = Callable[[FilterBlock], bytes]
 """Makes the function of a block, pickled."""
@@ -53,9 +66,13 @@ Fuse: TypeAlias = Callable[[FilterBlock], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """Make the functions of blocks of filters, and of blocks of one value; None: none remembers."""
+    """Make the functions of blocks of filters, and of blocks of one value.
+
+    Such values are asked for, or remembered; None: none remembers.
+    """
 
     filtering: Fuse
+    asking: Fuse
     remembering: Fuse | None
 
 
@@ -88,23 +105,22 @@ class PlanRewriter:
         parts = list(parts_that_wait(copy))
         if not parts:
             return rewriting
-        settings, ansi = self._server.settings()
-        if settings.profiled:
-            rewriting.left.append(LeftToSpark("the whole query", DeclineReason.PROFILED))
+        settings = self._server.settings()
+        if settings.of_functions.profiled:
+            rewriting.left.append(LeftToSpark(WHOLE, DeclineReason.PROFILED))
             return rewriting
-        for part in parts:
+        for part, limit in parts:
             explained = self._server.explained(part)
             if explained.streams:
-                rewriting.left.append(_out_of_reach("the whole query", "it is a stream"))
+                rewriting.left.append(_out_of_reach(WHOLE, "it is a stream"))
                 continue
-            _Walk(self._server, self._makers, settings, ansi, explained, rewriting).rewrite(part)
+            _Walk(self._server, self._makers, settings, explained, rewriting).rewrite(part, limit)
         rewriting.left = list(dict.fromkeys(rewriting.left))
         return rewriting
 
     def hidden(self, relation: Relation) -> tuple[LeftToSpark, ...]:
         """Return what calls Python functions where no client sees them; one request."""
-        inside = (one for one in everything(relation) if isinstance(one, Relation))
-        if has_python(relation) or any(map(_runs_at_once, inside)):
+        if has_python(relation) or any(map(_runs_at_once, everything(relation))):
             return ()
         if not self._server.explained(relation).python:
             return ()
@@ -112,23 +128,29 @@ class PlanRewriter:
         return (_out_of_reach(text, "the client sends their names only"),)
 
 
-def parts_that_wait(root: Relation) -> Iterator[Relation]:
+def parts_that_wait(root: Relation) -> Iterator[tuple[Relation, int]]:
     """Yield the largest parts with Python functions that the server may be asked about.
 
-    To analyse some relations, the server runs what is below: these are the others.
+    To analyse some relations, the server runs what is below: these are the others. With each comes
+    how many of its rows are wanted at the most, 0 for all.
     """
-    if not has_python(root):
-        return
-    inside = (one for one in everything(root) if isinstance(one, Relation))
-    if not any(map(_runs_at_once, inside)):
-        yield root
-        return
-    for below in relations_in(root):
-        yield from parts_that_wait(below)
+    python, at_once = python_holders(root), Holders(root, _runs_at_once)
+    pending = [(root, 0)]
+    while pending:
+        relation, limit = pending.pop()
+        if relation not in python:
+            continue
+        if relation in at_once:
+            limit = relation.show_string.num_rows + 1 if relation.HasField("show_string") else 0
+            pending.extend((below, limit) for below in reversed(list(relations_in(relation))))
+        else:
+            yield relation, limit
 
 
-def _runs_at_once(relation: Relation) -> bool:
-    """Whether the server runs a query to analyse a relation."""
+def _runs_at_once(relation: Any) -> bool:  # noqa: ANN401 - messages have no common type here
+    """Whether this is a relation for whose analysis the server runs a query."""
+    if not isinstance(relation, Relation):
+        return False
     kind = relation.WhichOneof("rel_type")
     if kind == "aggregate":
         pivot = relation.aggregate.pivot
@@ -162,23 +184,31 @@ def _out_of_reach(text: str, why: str) -> LeftToSpark:
 class _Walk:
     server: Server
     makers: Makers
-    settings: SessionSettings
-    ansi: bool
+    settings: ServerSettings
     explained: ExplainedPlan
     rewriting: PlanRewriting
+    limit: int = 0  # of the rows of what is rewritten now
 
-    def rewrite(self, root: Relation) -> None:
-        """Rewrite in place what is at a relation, and whatever is below."""
-        pending = [root]
+    def rewrite(self, root: Relation, limit: int) -> None:
+        """Rewrite in place what is at a relation, and whatever is below.
+
+        Somebody wants so many rows of it, or all where the ``limit`` is 0.
+        """
+        pending = [(root, python_holders(root), limit)]
         while pending:
-            node = pending.pop()
-            if not has_python(node):
+            node, python, limit = pending.pop()
+            if node not in python:
                 continue
-            if self.explained.caches and self.server.is_cached(node):
+            self.limit = limit_below(node, limit)
+            if self._is_cached(node):
                 kept = "what Spark has cached is read from there"
                 self._leave(LeftToSpark("a cached DataFrame", DeclineReason.CACHED, kept))
                 continue
             if node.HasField("filter"):
+                base = self._chain(node)
+                if base is not None:
+                    pending.append((base, python_holders(base), self.limit))
+                    continue
                 run = run_at(node, self._until_cached(node))
                 self._run(run)
                 node = run.nodes[-1]
@@ -186,40 +216,96 @@ class _Walk:
                 text = text_of(node.join.join_condition)
                 self._leave(_out_of_reach(text, "in the condition of a join"))
             self._values(node)
-            pending.extend(relations_in(node))
+            pending.extend((one, python, self.limit) for one in relations_in(node))
+
+    def _is_cached(self, node: Relation) -> bool:
+        return self.explained.caches and self.server.is_cached(node)
+
+    def _chain(self, node: Relation) -> Relation | None:
+        """Rewrite filters on added columns in place, where that pays; return what is below them."""
+        chain = added_columns(node, self._is_cached)
+        if chain is None:
+            return None
+        run = chain.run
+        asked, _ = questions(run)
+        try:
+            types = self.server.types(chain.base, asked, chain.others)
+        except DeclinedError:
+            return None  # each filter by itself
+        if self.explained.parting and any(
+            way != () for way in self._ways(run, chain.base).values()
+        ):
+            return None  # Spark would not push the block below a join
+        claim = self._claimed(run, types, chain.calls)
+        if claim.block is None or len(claim.taken) < len(run.dependent):
+            for left in claim.left:
+                self._leave(left)
+            return None
+        *links, base = chain.rewrite(claim, self._block_of(claim))
+        for link in links:
+            self._values(link)
+        return base
+
+    def _claimed(
+        self, run: FilterRun, types: dict[bytes, str], wanted: Sequence[Expression] = ()
+    ) -> FilterClaim:
+        own, ansi = self.settings.of_functions, self.settings.ansi
+        return claimed(run, types, own, ansi=ansi, wanted=wanted)
 
     def _values(self, node: Relation) -> None:
-        """Give a memory to functions of which a relation wants only the values."""
+        """Have values made that a relation wants: asked for together, or with a memory."""
+        asked = asked_values(node)
         wanted = wanted_values(node) if self.makers.remembering is not None else []
-        if not wanted:
+        if not asked and not wanted:
             return
-        asked = {key_of(one): one for value in wanted for one in value.call.values}
+        looked_at: dict[bytes, Expression] = {}
+        for value in (*asked, *wanted):
+            looked_at |= asked_about(value.expression)
         try:
-            types = self.server.types(next(relations_in(node)), asked, ())
-        except DeclinedError:
+            types = self.server.types(next(relations_in(node)), looked_at, ())
+        except DeclinedError as declined:
+            for value in asked:
+                self._leave(declined.of(text_of(value.expression)).left_to_spark())
             return  # as they are
+        for value in asked:
+            self._ask(value, types)
         for value in wanted:
-            try:
-                made = remembering(value, types, self.settings)
-            except DeclinedError as declined:
-                if declined.reason is DeclineReason.CALLED_FOR_EVERY_ROW:
-                    self._leave(declined.left_to_spark())
-                continue
-            if made is not None:
-                self._remember(value, *made)
+            self._remember(value, types)
 
-    def _remember(
-        self, value: WantedValue, block: FilterBlock, arguments: Sequence[Expression]
+    def _ask(self, value: WantedValue, types: dict[bytes, str]) -> None:
+        """Have a concurrent function called."""
+        try:
+            block, arguments = asking(value, types, self.settings.of_functions)
+        except DeclinedError as declined:
+            self._leave(declined.of(text_of(value.expression)).left_to_spark())
+        else:
+            self._write(value, block, arguments, self.makers.asking, arrow_columns.BY_TASK)
+
+    def _remember(self, value: WantedValue, types: dict[bytes, str]) -> None:
+        """Give a function a memory."""
+        try:
+            made = remembering(value, types, self.settings.of_functions)
+        except DeclinedError as declined:
+            if declined.reason is DeclineReason.CALLED_FOR_EVERY_ROW:
+                self._leave(declined.left_to_spark())
+            return
+        if made is not None and self.makers.remembering is not None:
+            self._write(value, *made, self.makers.remembering, arrow_columns.BY_BATCH)
+
+    def _write(
+        self,
+        value: WantedValue,
+        block: FilterBlock,
+        arguments: Sequence[Expression],
+        make: Fuse,
+        kind: int,
     ) -> None:
         """Write a call anew, as that of its block."""
-        if self.makers.remembering is None:
-            raise AssertionError("somebody makes the functions of blocks that remember")
-        self.rewriting.blocks.append(block)
-        (function,) = block.functions
+        block = self._limited(block)
+        function = block.functions[call_of(block.outputs[0]).function]
         name = fused_name([function.name]) if value.named else value.call.nest[0].function_name
-        kind, returned = arrow_columns.BY_BATCH, spark_type(function.return_type)
-        command = self.makers.remembering(block)
-        value.expression.CopyFrom(_called(name, arguments, returned, kind, command))
+        returned = spark_type(function.return_type)
+        value.expression.CopyFrom(_called(name, arguments, returned, kind, make(block)))
 
     def _run(self, run: FilterRun) -> None:
         """Rewrite a run of filters in place, where that pays."""
@@ -236,14 +322,14 @@ class _Walk:
             for condition in run.dependent:
                 self._leave(declined.of(text_of(condition.expression)).left_to_spark())
             return
-        claims = [claimed(part, types, self.settings, ansi=self.ansi) for part in self._parts(run)]
+        claims = [self._claimed(part, types) for part in self._parts(run)]
         for claim in claims:
             for left in claim.left:
                 self._leave(left)
         made = [claim for claim in claims if claim.block is not None]
         if made:
             taken = [condition for claim in made for condition in claim.taken]
-            run.rewrite(taken, [self._decided(claim) for claim in made])
+            run.rewrite(taken, [field_of(self._block_of(claim), KEEP) for claim in made])
 
     def _until_cached(self, node: Relation) -> int:
         """Return how many filters right above each other stand above what Spark has cached."""
@@ -258,8 +344,21 @@ class _Walk:
         if not self.explained.parting:
             return (run,)
         dependent = run.dependent
+        ways = self._ways(run, run.below)
+        for number, way in ways.items():
+            if way is None:
+                why = "above a join or a view, below which Spark may push it"
+                self._leave(_out_of_reach(text_of(dependent[number].expression), why))
+        groups = by_way(ways).values()
+        return [
+            replace(run, conditions=tuple(dependent[number] for number in group))
+            for group in groups
+        ]
+
+    def _ways(self, run: FilterRun, below: Relation) -> dict[int, Way | None]:
+        """Return where the conditions of a run over Python functions go, by their numbers."""
         ways = {}
-        for number, condition in enumerate(dependent):
+        for number, condition in enumerate(run.dependent):
             asked, _ = questions(replace(run, conditions=(condition,)))
 
             def resolves(relation: Relation, asked: dict[bytes, Expression] = asked) -> bool:
@@ -269,33 +368,59 @@ class _Walk:
                     return False
                 return True
 
-            ways[number] = way_of(run.below, resolves, self._is_parting)
-            if ways[number] is None:
-                why = "above a join or a view, below which Spark may push it"
-                self._leave(_out_of_reach(text_of(condition.expression), why))
-        groups = by_way(ways).values()
-        return [
-            replace(run, conditions=tuple(dependent[number] for number in group))
-            for group in groups
-        ]
+            ways[number] = way_of(below, resolves, self._is_parting)
+        return ways
 
     def _is_parting(self, leaf: Relation) -> bool:
         return self.server.explained(leaf).parting
 
+    def _limited(self, block: FilterBlock) -> FilterBlock:
+        """Take note of a block, and return it as its function knows it.
+
+        One that asks somebody begins with as many rows as a limit above wants.
+        """
+        self.rewriting.blocks.append(block)
+        asks = any(function.driver is not None for function in block.functions)
+        return replace(block, limit=self.limit) if asks else block
+
     def _leave(self, left: LeftToSpark) -> None:
         self.rewriting.left.append(left)
 
-    def _decided(self, claim: FilterClaim) -> Expression:
-        """Return the condition that the eddy of a claim decides."""
+    def _block_of(self, claim: FilterClaim) -> Expression:
+        """Return the call of the block of a claim."""
         block = claim.block
         if block is None:
             raise AssertionError("what has no block decides nothing")
-        self.rewriting.blocks.append(block)
+        block = self._limited(block)
         # A function without arguments gets no rows from Spark, so give it one.
         arguments = claim.arguments or [literal_true()]
         name, command = fused_name(block.texts), self.makers.filtering(block)
         kind = arrow_columns.BY_TASK
-        return field_of(_called(name, arguments, result_type(block), kind, command), KEEP)
+        return _called(name, arguments, result_type(block), kind, command)
+
+
+_ROW_BY_ROW: Final = frozenset(
+    {
+        "drop",
+        "filter",
+        "limit",
+        "project",
+        "subquery_alias",
+        "to_df",
+        "with_columns",
+        "with_columns_renamed",
+    }
+)
+"""Relations that give their first rows when they have got some, and not only when they have all."""
+
+
+def limit_below(node: Relation, limit: int) -> int:
+    """Return how many rows somebody wants first of what is right below a relation; 0 for all."""
+    if node.WhichOneof("rel_type") not in _ROW_BY_ROW:
+        return 0
+    if node.HasField("limit"):
+        return min(node.limit.limit, limit) if limit else node.limit.limit
+    return limit
 
 
 def _called(

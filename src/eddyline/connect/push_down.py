@@ -25,7 +25,7 @@ Parts: TypeAlias = Callable[[Relation], bool]
 _JOINS: Final = frozenset({"join", "as_of_join", "lateral_join", "nearest_by_join", "zip"})
 _KEEPS_ALL_ABOVE: Final = frozenset({"limit", "offset", "tail", "sample"})
 _OPAQUE: Final = frozenset({"catalog", "extension", "ml_relation", "read", "sql", "unknown"})
-_GENERATORS: Final = frozenset(
+GENERATORS: Final = frozenset(
     {
         "explode",
         "explode_outer",
@@ -37,6 +37,7 @@ _GENERATORS: Final = frozenset(
         "stack",
     }
 )
+"""Functions that make several rows of one."""
 
 
 def way_of(below: Relation, resolves: Resolves, parts: Parts) -> Way | None:
@@ -74,7 +75,7 @@ def _makes_its_own(relation: Relation) -> bool:
             continue
         kind = message.WhichOneof("expr_type")
         name = message.unresolved_function.function_name if kind == "unresolved_function" else ""
-        if kind in {"window", "expression_string"} or name.lower() in _GENERATORS:
+        if kind in {"window", "expression_string"} or name.lower() in GENERATORS:
             return True
     return False
 

@@ -14,7 +14,17 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, SessionSettings, identified
 from eddyline.chance import looks_non_deterministic
 from eddyline.connect.conditions import ConditionReader
-from eddyline.connect.messages import Expression, Relation, has_python, is_ours, parts, text_of
+from eddyline.connect.messages import (
+    Expression,
+    Holders,
+    Relation,
+    has_python,
+    is_ours,
+    operands,
+    parts,
+    python_holders,
+    text_of,
+)
 from eddyline.connect.sent_functions import PythonCall, python_call
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.forgetful_mark import FORGETFUL
@@ -34,31 +44,52 @@ class WantedValue:
 
 def wanted_values(node: Relation) -> list[WantedValue]:
     """Return the calls of a relation that may remember; none of another kind of relation."""
+    found = (_in(top, python_holders(top), named=named) for top, named in _tops(node))
+    return [value for values in found for value in values if not value.call.concurrent]
+
+
+def asked_values(node: Relation) -> list[WantedValue]:
+    """Return the calls of concurrent functions of a relation that are in no others of these.
+
+    Without those that would give a column another name than it has.
+    """
+    found = []
+    pending = _tops(node)[::-1]
+    while pending:
+        one, named = pending.pop()
+        call = python_call(one)
+        if call is None or not call.concurrent:
+            pending.extend((below, named) for below in operands(one))
+        elif named or not any(map(has_python, call.values)):
+            found.append(WantedValue(one, call, named))
+    return found
+
+
+def _tops(node: Relation) -> list[tuple[Expression, bool]]:
+    """Return the expressions that a relation computes, and whether each has a name of its own."""
     if node.HasField("project"):
-        tops = [(one, one.HasField("alias")) for one in node.project.expressions]
-    elif node.HasField("with_columns"):
-        tops = [(alias.expr, True) for alias in node.with_columns.aliases]
-    elif node.HasField("aggregate") and not node.aggregate.HasField("pivot"):
+        return [(one, one.HasField("alias")) for one in node.project.expressions]
+    if node.HasField("with_columns"):
+        return [(alias.expr, True) for alias in node.with_columns.aliases]
+    if node.HasField("aggregate") and not node.aggregate.HasField("pivot"):
         lists = (node.aggregate.grouping_expressions, node.aggregate.aggregate_expressions)
-        tops = [(one, one.HasField("alias")) for several in lists for one in several]
-    else:
-        return []
-    return [value for top, named in tops for value in _in(top, named=named)]
+        return [(one, one.HasField("alias")) for several in lists for one in several]
+    return []
 
 
-def _in(top: Expression, *, named: bool) -> Iterator[WantedValue]:
+def _in(top: Expression, python: Holders, *, named: bool) -> Iterator[WantedValue]:
     """Yield the outermost calls below an expression whose arguments hold no function themselves."""
-    if not has_python(top):
+    if top not in python:
         return
     call = python_call(top)
     if call is not None and any(map(is_ours, call.nest)):
         return
     if call is None:
         for below in _operands(top):
-            yield from _in(below, named=named)
-    elif any(map(has_python, call.values)):
+            yield from _in(below, python, named=named)
+    elif any(value in python for value in call.values):
         for value in call.values:
-            yield from _in(value, named=named)
+            yield from _in(value, python, named=named)
     elif call.kind in CALLED_ONCE and call.values and (named or len(call.nest) == 1):
         yield WantedValue(top, call, named)
 
@@ -77,9 +108,10 @@ def _operands(expression: Expression) -> Iterator[Expression]:
 def remembering(
     value: WantedValue, types: dict[bytes, str], settings: SessionSettings
 ) -> tuple[FilterBlock, list[Expression]] | None:
-    """Return the block of a call, and its arguments; None for a function that forgets.
+    """Return the block of a call, and its arguments; None where that stays as it is.
 
-    Raises :class:`DeclinedError` where that could not be exactly what Spark computes.
+    A function that forgets does, and one whose column would have another name. Raises
+    :class:`DeclinedError` where that could not be exactly what Spark computes.
     """
     mark = FORGETFUL.encode()
     if any(mark in command for command in value.call.commands):
@@ -88,6 +120,15 @@ def remembering(
     if chance is not None:
         detail = f"{value.call.name} {chance}"
         raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, detail, text_of(value.expression))
+    block, arguments = asking(value, types, settings)
+    same_name = value.named or len(arguments) == len(value.call.values)
+    return (block, arguments) if same_name else None
+
+
+def asking(
+    value: WantedValue, types: dict[bytes, str], settings: SessionSettings
+) -> tuple[FilterBlock, list[Expression]]:
+    """Return the block of one value, and its arguments; DeclinedError likewise."""
     conditions = ConditionReader(types, settings, ansi=True)
     made = conditions.value(value.expression)
     names = tuple(map(text_of, conditions.arguments))

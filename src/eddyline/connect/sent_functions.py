@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
+from weakref import WeakKeyDictionary
 
+from pyspark import cloudpickle
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
 
+from eddyline.asking.declared_functions import DECLARED, Declaration
 from eddyline.blocks.column_types import can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.chance.iterator_state import iterator_is_stateless
 from eddyline.connect.messages import Expression, python_function
+from eddyline.declaring.called_together import called_together, mark_of
+from eddyline.digest import digest
 from eddyline.tasks.calling.uncallable import reason_not_to_call
 from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
 
@@ -38,6 +44,11 @@ class PythonCall:
         return self.nest[0].python_udf.eval_type
 
     @property
+    def concurrent(self) -> bool:
+        """Whether it stands for a concurrent function, or a cascade: Spark never calls those."""
+        return needs_driver(self.nest[0].python_udf.command)
+
+    @property
     def name(self) -> str:
         """The names of the functions, as they are nested."""
         *outer, inner = (function.function_name for function in self.nest)
@@ -58,7 +69,8 @@ def python_call(expression: Expression) -> PythonCall | None:
         return None
     nest = [function]
     while len(nest[-1].arguments) == 1 and (inner := python_function(nest[-1].arguments[0])):
-        if inner.python_udf.eval_type != function.python_udf.eval_type:
+        alike = inner.python_udf.eval_type == function.python_udf.eval_type
+        if not alike or any(needs_driver(one.python_udf.command) for one in (nest[-1], inner)):
             break
         nest.append(inner)
     values, keywords = [], []
@@ -85,6 +97,8 @@ def user_function(
     if not can_travel(returned):
         raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, f"{name} returns {returned}")
     function = UserFunction(name, kind, call.commands, types, call.keywords, returned)
+    if (mark := mark_of(call.commands[0])) is not None:
+        return _asked_in_tasks(called_together(function, mark, settings), mark)
     reason = reason_not_to_call(function) or _not_here(call, kind, types, settings)
     if reason is not None:
         raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
@@ -93,8 +107,28 @@ def user_function(
     return function
 
 
+_declared: Final[WeakKeyDictionary[Declaration, bytes]] = WeakKeyDictionary()
+
+
+def _asked_in_tasks(function: UserFunction, mark: ConcurrentMark) -> UserFunction:
+    """Return a concurrent function that each worker process calls for its tasks.
+
+    They are told apart by what they are: numbers are those of one client. FunctionForgottenError.
+    """
+    declaration = DECLARED.of(mark.number, mark.name)
+    command = _declared.get(declaration)
+    if command is None:  # pickled once: it need not come out the same twice
+        command = cloudpickle.dumps(declaration.alone())  # type: ignore[no-untyped-call]  # PySpark's own
+        _declared[declaration] = command
+    if function.driver is None:
+        raise AssertionError("somebody makes its calls")
+    method = f"{digest(command).hex()}/{function.driver.method}"
+    driver = replace(function.driver, method=method, here=True)
+    return replace(function, commands=(command,), driver=driver)
+
+
 def needs_driver(command: bytes) -> bool:
-    """Whether a pickled function stands for one that is called where the driver is."""
+    """Whether a pickled function stands for a concurrent one, or a cascade."""
     return _MARKED in command and any(mark in command for mark in _MARKS)
 
 
@@ -109,7 +143,7 @@ def _not_here(
 ) -> str | None:
     """Return why a function is not called by a block made on the client."""
     if any(map(needs_driver, call.commands)):
-        return "it is called where the driver is, out of the reach of a client of Spark Connect"
+        return "it is a cascade, which needs the driver"
     if len(call.nest) > 1 and (kind in _ITERATORS or any(call.keywords)):
         return "it is called with what another function returns"
     by_way_of_pandas = settings.legacy_pandas_conversion and kind is FunctionKind.ARROW_BATCHED

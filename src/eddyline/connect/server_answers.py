@@ -48,6 +48,18 @@ class ExplainedPlan:
     python: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What a session has set.
+
+    ``of_functions`` is what they are called under; with ``ansi`` arithmetic raises where it has no
+    result.
+    """
+
+    of_functions: SessionSettings
+    ansi: bool
+
+
 class Server:
     """The server of one client, asked about plans."""
 
@@ -61,19 +73,23 @@ class Server:
         told: Any = self._client._analyze(method="spark_version")
         return minor_version(str(told.spark_version))
 
-    def settings(self) -> tuple[SessionSettings, bool]:
-        """Return what functions are called under, and whether arithmetic raises; one request.
+    def settings(self) -> ServerSettings:
+        """Return what the session has set, or else the server's defaults; one request.
 
         What a client cannot know is the JVM of the server: only the text of some objects depends
         on that which plain functions return in place of the declared strings.
         """
         keys = (*KEYS, _PROFILER, _ANSI)
-        pairs: tuple[tuple[str, str | None], ...] = tuple((key, None) for key in keys)
-        values = self._client.get_config_with_defaults(*pairs)
-        known = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+        # As what they are or else the server's defaults, and without those that it does not know.
+        asked = proto.ConfigRequest.Operation(get_option=proto.ConfigRequest.GetOption(keys=keys))
+        told = self._client.config(asked).pairs
+        known = {key: value for key, value in told if value is not None}
         given = {key: value for key, value in known.items() if key in KEYS}
         settings = settings_from(given.get, given, JavaRuntime())
-        return replace(settings, profiled=bool(known.get(_PROFILER))), known.get(_ANSI) == "true"
+        return ServerSettings(
+            replace(settings, profiled=bool(known.get(_PROFILER))),
+            ansi=known.get(_ANSI) == "true",
+        )
 
     def types(
         self, below: Relation, expressions: Mapping[bytes, Expression], others: Sequence[Expression]

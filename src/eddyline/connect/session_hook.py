@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.session import SparkSession
 
+from eddyline.at_work import AtWork, NothingAtWork
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.connect.client_book import book_of
 from eddyline.connect.messages import Relation, has_python
-from eddyline.connect.verbs import chosen, require_version, rewritten
+from eddyline.connect.verbs import chosen, require_all_placed, require_version, rewritten
 from eddyline.engine.policies.policy import Policy
-from eddyline.errors import ConnectNotSupportedError
+from eddyline.errors import (
+    ConnectNotSupportedError,
+    FunctionForgottenError,
+    FunctionPlaceError,
+)
+from eddyline.learning.learned_file import keep_learned
 from eddyline.plugin_switch import PluginSwitch
+from eddyline.reports.learned_report import LearnedReport
 
 _log: Final = logging.getLogger("eddyline")
 
@@ -30,23 +40,33 @@ class AdaptingHook:
 
     def __init__(self, client: SparkConnectClient, options: RoutingOptions) -> None:
         """Rewrite with these options."""
-        self._client = client
+        self.client: Final = client
         self.options: Final = options
 
     def on_execute_plan(self, request: proto.ExecutePlanRequest) -> proto.ExecutePlanRequest:
-        """Return a request with what pays in eddies; what goes wrong leaves it to Spark."""
+        """Return a request with what pays in eddies; what goes wrong leaves it to Spark.
+
+        Raises as ``adapt`` does for what only Eddyline can run.
+        """
         try:
             # Clones of a session share their hooks with it.
-            own = request.session_id == self._client._session_id
-            relation = relation_in(request) if own else None
+            own = request.session_id == self.client._session_id
+            relation = relation_in(request) if own and self._is_at_work() else None
             if relation is not None and has_python(relation):
-                rewriting = rewritten(self._client, relation, self.options)
+                rewriting = rewritten(self.client, relation, self.options)
+                require_all_placed(rewriting)
                 if rewriting.changed:
                     relation.CopyFrom(rewriting.relation)
+        except (FunctionPlaceError, ConnectNotSupportedError, FunctionForgottenError):
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, Spark can run the query
             told = str(error).partition("\n")[0]
             _log.warning("A query is left to Spark: %s: %.200s", type(error).__name__, told)
         return request
+
+    def _is_at_work(self) -> bool:
+        """Whether nothing else was begun since that has not ended."""
+        return hooks_of(self.client)[-1:] == [self]
 
 
 def relation_in(request: proto.ExecutePlanRequest) -> Relation | None:
@@ -66,49 +86,21 @@ def relation_in(request: proto.ExecutePlanRequest) -> Relation | None:
     return None
 
 
-class EnabledClient(contextlib.AbstractContextManager["EnabledClient"]):
+class EnabledClient(AtWork[AdaptingHook]):
     """A session of Spark Connect whose queries are adapted; as a context manager, until it ends."""
 
     def __init__(self, spark: SparkSession, hook: AdaptingHook) -> None:
-        """Take a session and what adapts its queries."""
+        """Begin to adapt the queries of a session."""
         self.spark: Final = spark
-        self._hook: Final = hook
-        self._begin()
-
-    def _begin(self) -> None:
-        hooks = hooks_of(self.spark.client)
-        self._before = [hook for hook in hooks if isinstance(hook, AdaptingHook)]
-        _put(self.spark.client, [self._hook])
-
-    def __enter__(self) -> Self:
-        """Return this; where it has ended it begins again."""
-        if self._hook not in hooks_of(self.spark.client):
-            self._begin()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Put back what was enabled before."""
-        if self._hook in hooks_of(self.spark.client):
-            _put(self.spark.client, self._before)
-
-    def __repr__(self) -> str:
-        return "Eddyline adapts what this session runs; eddyline.disable() ends it."
+        super().__init__(partial(change_hooks, spark.client), hook)
 
 
-class DisabledClient(contextlib.AbstractContextManager["DisabledClient"]):
+class DisabledClient(NothingAtWork[AdaptingHook]):
     """A session of Spark Connect that is left to Spark; as a context manager, until it ends."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Take a session, and end what adapts its queries."""
-        self._spark: Final = spark
-        hooks = hooks_of(spark.client)
-        self._before = [hook for hook in hooks if isinstance(hook, AdaptingHook)]
-        _put(spark.client, [])
+        """End what adapts the queries of a session."""
+        super().__init__(partial(change_hooks, spark.client))
         self._plugin: Final = PluginSwitch(spark)
         with contextlib.suppress(PySparkException):  # some servers let nobody ask for settings
             self._plugin.turn_off()
@@ -122,12 +114,7 @@ class DisabledClient(contextlib.AbstractContextManager["DisabledClient"]):
         """Have at work what was so before, unless something else has begun since."""
         with contextlib.suppress(PySparkException):
             self._plugin.turn_back()
-        hooks = hooks_of(self._spark.client)
-        if self._before and not any(isinstance(hook, AdaptingHook) for hook in hooks):
-            _put(self._spark.client, self._before)
-
-    def __repr__(self) -> str:
-        return "What this session runs is left to Spark; eddyline.enable() changes that."
+        super().__exit__(kind, error, trace)
 
 
 def enable(
@@ -147,20 +134,23 @@ def enable(
     Queries and writes are adapted right before they are sent, with two to four requests to the
     server for each that calls Python functions in its plan; others are only inspected. What was
     cached is read from the cache. A query that cannot be adapted runs as it is, and the logger
-    ``eddyline`` says why.
+    ``eddyline`` says why. ``learned`` names a file of the client's machine.
 
-    Raises as ``adapt`` does, ``RuntimeError`` where there is no session, and
-    ``ConnectNotSupportedError`` for ``learned`` and ``keep``, which need the driver.
+    Raises as ``adapt`` does, ``TypeError`` for a ``learned`` that is no path, ``RuntimeError``
+    where there is no session, and ``ConnectNotSupportedError`` for ``keep``, which needs the
+    driver.
     """
-    if learned is not None or keep is not None:
+    if keep is not None:
         raise ConnectNotSupportedError(
-            "What is learned, and answers that are kept, are the driver's, which a client of Spark "
-            "Connect does not reach: leave out learned and keep."
+            "Answers that are kept are the driver's, which a client of Spark Connect does not "
+            "reach: leave out keep."
         )
     session = chosen_client_session(spark)
     client = session.client
     options = chosen(policy, seed, worth, remember=remember)
     require_version(client)
+    if learned is not None:
+        keep_learned(book_of(client).learned, Path(learned))
     hook = AdaptingHook(client, options(book_of(client).next_run()))
     return EnabledClient(session, hook)
 
@@ -171,7 +161,14 @@ def disable(spark: SparkSession | None = None) -> DisabledClient:
     A plug-in of the server's leaves them alone, too. The result is a context manager, which limits
     this to a block. Raises ``RuntimeError`` where there is no session.
     """
-    return DisabledClient(chosen_client_session(spark))
+    session = chosen_client_session(spark)
+    book_of(session.client).learned.save()
+    return DisabledClient(session)
+
+
+def learned(spark: SparkSession | None = None) -> LearnedReport:
+    """Return what a client of Spark Connect knows of predicates and functions from its queries."""
+    return book_of(chosen_client_session(spark).client).learned.report()
 
 
 def chosen_client_session(spark: SparkSession | None) -> SparkSession:
@@ -182,14 +179,30 @@ def chosen_client_session(spark: SparkSession | None) -> SparkSession:
     return session
 
 
-def hooks_of(client: SparkConnectClient) -> list[Any]:
-    """Return the hooks of a client, in the list that it asks."""
+_changing: Final = threading.Lock()
+
+
+def change_hooks(
+    client: SparkConnectClient,
+    changed: Callable[[list[AdaptingHook]], list[AdaptingHook]],
+) -> list[AdaptingHook]:
+    """Let a client have other hooks of ours, the last of which is at work; return the former ones.
+
+    They stand in the list that the client asks, and nowhere else: they end with it.
+    """
+    with _changing:
+        before = hooks_of(client)
+        ours = changed(before[:])
+        hooks: list[Any] = client._session_hooks
+        hooks[:] = [*(hook for hook in hooks if hook not in before), *ours]
+        book_of(client).enabled = ours[-1].options if ours else None
+        return before
+
+
+def hooks_of(client: SparkConnectClient) -> list[AdaptingHook]:
+    """Return what was begun for a client and has not ended.
+
+    Its clones have the same list of hooks, and their own in it.
+    """
     hooks: list[Any] = client._session_hooks
-    return hooks
-
-
-def _put(client: SparkConnectClient, ours: list[AdaptingHook]) -> None:
-    """Have these hooks of ours at work, and no others of ours; the last one counts."""
-    hooks = hooks_of(client)
-    hooks[:] = [hook for hook in hooks if not isinstance(hook, AdaptingHook)] + ours[-1:]
-    book_of(client).enabled = ours[-1].options if ours else None
+    return [hook for hook in hooks if isinstance(hook, AdaptingHook) and hook.client is client]

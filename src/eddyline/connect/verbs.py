@@ -14,19 +14,20 @@ from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.plan import LogicalPlan
 from pyspark.sql.connect.proto import Relation
 
-from eddyline.asking.checked_numbers import checked_seed, switch, worth_of_money
 from eddyline.blocks.chosen_policy import chosen_policy
 from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.checked_values import checked_seed, switch, worth_of_money
 from eddyline.connect.client_book import ClientBook, SentBlock, book_of
-from eddyline.connect.messages import python_functions
+from eddyline.connect.messages import is_ours, python_functions
 from eddyline.connect.package_archive import send_once
-from eddyline.connect.plan_rewriting import Makers, PlanRewriter, PlanRewriting
+from eddyline.connect.plan_rewriting import WHOLE, Makers, PlanRewriter, PlanRewriting
 from eddyline.connect.sent_functions import needs_driver
 from eddyline.connect.server_answers import Server
+from eddyline.declaring.called_together import mark_of
 from eddyline.engine.policies.policy import Policy
-from eddyline.errors import ConnectNotSupportedError
+from eddyline.errors import ConnectNotSupportedError, FunctionPlaceError
 from eddyline.explanation import Explanation, block_report, explained
 from eddyline.quirks.pyspark_at_hand import MINOR
 from eddyline.reports.routing_report import RoutingReport
@@ -74,17 +75,16 @@ def adapt(
     ``memory`` make no difference. ``df`` itself is returned where no block pays.
 
     Raises ``TypeError``, ``ValueError`` and ``UnknownPolicyError`` for other arguments than the
-    classic verb takes, and ``ConnectNotSupportedError`` for a Spark older than 4.1 and for
-    concurrent functions and cascades.
+    classic verb takes, ``ConnectNotSupportedError`` for a Spark older than 4.1 and for cascades,
+    and ``FunctionPlaceError`` for a concurrent function whose calls cannot be made where it stands.
     """
     options = chosen(policy, seed, worth, remember=remember)
     if switch(pin_order, "pin_order"):
         return df
     client = client_of(df)
     book = book_of(client)
-    relation = relation_of(df)
-    require_no_driver(relation)
-    rewriting = rewritten(client, relation, options(book.next_run()))
+    rewriting = rewritten(client, relation_of(df), options(book.next_run()))
+    require_all_placed(rewriting)
     if not rewriting.changed:
         return df
     plan = AdaptedPlan(df._plan, rewriting.relation, tuple(rewriting.left))
@@ -159,9 +159,12 @@ def rewriter(client: SparkConnectClient, options: RoutingOptions) -> PlanRewrite
     """Return what rewrites plans of a client."""
     book = book_of(client)
     remember = (lambda block: book.remembering(block, options)) if options.remember else None
-    return PlanRewriter(
-        Server(client), Makers(lambda block: book.filtering(block, options), remember)
+    makers = Makers(
+        lambda block: book.filtering(block, options),
+        lambda block: book.asking(block, options),
+        remember,
     )
+    return PlanRewriter(Server(client), makers)
 
 
 def rewritten(
@@ -193,15 +196,28 @@ def require_version(client: SparkConnectClient) -> None:
             )
 
 
-def require_no_driver(relation: Relation) -> None:
-    """Raise ConnectNotSupportedError for a function that is called where the driver is."""
-    for function in python_functions(relation):
-        if needs_driver(function.python_udf.command):
+def require_all_placed(rewriting: PlanRewriting) -> None:
+    """Raise where a rewritten relation calls what Spark cannot call.
+
+    FunctionPlaceError for a concurrent function, ConnectNotSupportedError for a cascade.
+    """
+    for function in python_functions(rewriting.relation):
+        command = function.python_udf.command
+        if is_ours(function) or not needs_driver(command):
+            continue
+        name = function.function_name
+        if mark_of(command) is None:
             raise ConnectNotSupportedError(
-                f"{function.function_name} is a concurrent function or a cascade, which is called "
-                "where the driver is. No task reaches a client of Spark Connect: use a classic "
-                "session, or an ordinary Python function."
+                f"{name} is a cascade, which is proven where the driver is. No task reaches a "
+                "client of Spark Connect: use a classic session, or the oracle by itself."
             )
+        told = [str(left) for left in rewriting.left if left.text == WHOLE or name in left.text]
+        why = f" ({'; '.join(told)})" if told else ""
+        raise FunctionPlaceError(
+            f"{name} is a concurrent function, and stands where its calls cannot be made{why}. "
+            f"Compute it in a select list first, as in "
+            f'df.withColumn("value", {name}(...)), and use that column.'
+        )
 
 
 def relation_of(df: DataFrame) -> Relation:

@@ -45,8 +45,8 @@ def _not_classic(given: object, wanted: type) -> ConnectNotSupportedError:
     return ConnectNotSupportedError(
         f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. This needs "
         "Spark's driver, which Spark Connect does not let Eddyline reach; eddyline.adapt, explain, "
-        "report, enable and disable do without. Use a classic session: "
-        "SparkSession.builder.master(…) without remote(…)."
+        "report, enable, disable, learned, progress and concurrent do without. Use a classic "
+        "session: SparkSession.builder.master(…) without remote(…)."
     )
 
 

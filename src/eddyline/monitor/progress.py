@@ -3,60 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from pyspark.sql import SparkSession
-from rich.console import Console, RenderableType
-from rich.live import Live
+from rich.console import Console
 
 from eddyline.host.classic import chosen_session
 from eddyline.monitor.live_query import LiveQuery
 from eddyline.monitor.looking import looking_of
 from eddyline.monitor.progress_lines import ProgressLines
-from eddyline.planner.notebook_output import NotebookOutput
-
-
-def before_prompts(action: Callable[[], None]) -> Callable[[], None]:
-    """Call ``action`` before each prompt from now on; return what ends it.
-
-    Python's own prompt and IPython's are known. Where there is none, nothing is called.
-    """
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is not None:
-        shell.events.register("post_execute", action)
-        return lambda: shell.events.unregister("post_execute", action)
-    if not hasattr(sys, "ps1"):
-        return lambda: None
-    prompt = _Prompt(sys.ps1, action)
-    sys.ps1 = prompt
-
-    def end() -> None:
-        prompt.action = None
-        if sys.ps1 is prompt:
-            sys.ps1 = prompt.text
-
-    return end
-
-
-@dataclass(slots=True)
-class _Prompt:
-    """A prompt of Python's own, which asks for it as text whenever it shows it."""
-
-    text: object
-    action: Callable[[], None] | None
-
-    def __str__(self) -> str:
-        if self.action is not None:
-            self.action()
-        return str(self.text)
-
+from eddyline.monitor.screen import before_prompts, checked_console, screen_of
 
 EVERY: Final = 0.2
 """Seconds between two pictures."""
@@ -74,15 +33,13 @@ class ProgressDisplay:
     def __init__(self, spark: SparkSession, console: Console, waiting: str = "") -> None:
         """Begin, with the next action; while there is none to be shown, ``waiting`` is."""
         self._spark = spark
-        self._screen: Screen = _Notebook() if console.is_jupyter else _Terminal(console, waiting)
+        self._screen = screen_of(console, waiting)
         self._looking = looking_of(spark.sparkContext)
         self._looking.begin(spark)
         self._stopped = threading.Event()
         self._showing = threading.Lock()
         self._over = 0  # number of the latest action that is no longer shown
-        self._leave_prompts = (
-            before_prompts(self._settle) if isinstance(self._screen, _Terminal) else None
-        )
+        self._leave_prompts = None if console.is_jupyter else before_prompts(self._settle)
         self._thread = threading.Thread(target=self._show, name="eddyline-progress", daemon=True)
         self._thread.start()
 
@@ -118,7 +75,8 @@ class ProgressDisplay:
     def _show(self) -> None:
         while not self._stopped.wait(EVERY):
             with self._showing, contextlib.suppress(OSError, ValueError):  # a closed terminal
-                self._screen.show(self._running(), time.time())
+                queries = self._running()
+                self._screen.show(ProgressLines(queries, time.time()) if queries else None)
         with contextlib.suppress(OSError, ValueError):
             self._screen.clear()
 
@@ -140,56 +98,6 @@ class ProgressDisplay:
             self._screen.clear()
 
 
-class Screen(Protocol):
-    """Where progress is shown."""
-
-    def show(self, queries: list[LiveQuery], now: float) -> None:
-        """Show these actions, or that none runs."""
-        ...
-
-    def clear(self) -> None:
-        """Leave nothing of it."""
-        ...
-
-
-class _Terminal:
-    def __init__(self, console: Console, waiting: str) -> None:
-        self._console = console
-        self._waiting = waiting
-        self._live: Live | None = None
-
-    def show(self, queries: list[LiveQuery], now: float) -> None:
-        if not self._console.is_terminal:
-            return
-        if not queries and not self._waiting:
-            self.clear()
-            return
-        lines: RenderableType = ProgressLines(queries, now) if queries else self._waiting
-        if self._live is None:
-            self._live = Live(lines, console=self._console, auto_refresh=False, transient=True)
-            self._live.start()
-        self._live.update(lines, refresh=True)
-
-    def clear(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-
-class _Notebook:
-    def __init__(self) -> None:
-        self._output = NotebookOutput()
-
-    def show(self, queries: list[LiveQuery], now: float) -> None:
-        if queries:
-            self._output.show(ProgressLines(queries, now))
-        else:
-            self._output.clear()
-
-    def clear(self) -> None:
-        self._output.clear()
-
-
 def progress(
     spark: SparkSession | None = None, *, console: Console | None = None
 ) -> ProgressDisplay:
@@ -201,15 +109,10 @@ def progress(
     with the block, as in ``with eddyline.progress(): df.count()``. Where standard error is no
     terminal nothing is shown, unless ``console``, one of rich's, names another place.
 
-    Raises ``RuntimeError`` where there is no session, ``ConnectNotSupportedError`` for one of Spark
-    Connect.
+    For a session of Spark Connect it shows what the server tells of all its actions: tasks, those
+    that run now, and the time.
+
+    Raises ``RuntimeError`` where there is no session.
     """
-    if console is not None and not isinstance(console, Console):
-        raise TypeError(f"A console is a rich.console.Console, not {console!r}.")
-    return ProgressDisplay(chosen_session(spark), console or _console())
-
-
-def _console() -> Console:
-    """Return where progress goes: not into what the program prints."""
-    console = Console()
-    return console if console.is_jupyter else Console(stderr=True)
+    where = checked_console(console)
+    return ProgressDisplay(chosen_session(spark), where)

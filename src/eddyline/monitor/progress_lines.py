@@ -53,7 +53,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
     rate = totals.rows_in / seconds if seconds else 0.0
     lines = [Text(query.name, style="bold")]
     parts = [
-        f"{_bar(query, unicode=unicode)} {query.tasks_done:,}/{query.tasks:,} tasks",
+        f"{tasks_bar(query.tasks_done, query.tasks, unicode=unicode)}",
         brief_count(totals.rows_in, "row"),
         duration(seconds),
         f"{compact(rate)} rows/s",
@@ -63,7 +63,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
         parts.append(f"{percent(spared, totals.calls_possible)} of calls spared")
     if totals.errors:
         parts.append(f"{brief_count(totals.errors, 'error')} held")
-    lines.append(Text("  " + _fitting(parts, width - 2)))
+    lines.append(Text("  " + fitting(parts, width - 2)))
     if query.waiting:
         lines.append(Text("  " + query.waiting, style="yellow"))
     lines += [
@@ -86,13 +86,18 @@ def order_now(block: BlockReport) -> str:
     return f"order {name}, first {first}" if len(order) > 1 else first
 
 
-def _bar(query: LiveQuery, *, unicode: bool) -> str:
-    done = round(BAR * query.tasks_done / query.tasks) if query.tasks else 0
+def tasks_bar(done: int, tasks: int, *, unicode: bool) -> str:
+    """Return a bar of tasks, with their numbers.
+
+    >>> tasks_bar(3, 12, unicode=False)
+    '###......... 3/12 tasks'
+    """
+    part = round(BAR * done / tasks) if tasks else 0
     full, empty = "█░" if unicode else "#."
-    return full * done + empty * (BAR - done)
+    return f"{full * part}{empty * (BAR - part)} {done:,}/{tasks:,} tasks"
 
 
-def _fitting(parts: Sequence[str], width: int) -> str:
+def fitting(parts: Sequence[str], width: int) -> str:
     """Join as many parts as there is room for, the first one always."""
     line = parts[0]
     for part in parts[1:]:

@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
-from eddyline.asking.checked_numbers import checked_seed, whole_number, worth_of_money
 from eddyline.blocks.chosen_policy import DEFAULT_POLICY, WRITTEN_ORDER, ChosenPolicy, chosen_policy
 from eddyline.blocks.decline import LOST, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
@@ -22,6 +21,7 @@ from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.cascades.calibration import Calibration
+from eddyline.checked_values import checked_seed, whole_number, worth_of_money
 from eddyline.engine.policies.policy import Policy
 from eddyline.explanation import Explanation, explained
 from eddyline.host.classic import classic as classic_frame

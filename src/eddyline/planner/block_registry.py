@@ -29,8 +29,8 @@ from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
 from eddyline.host.session import local_cores
 from eddyline.latest import Latest
+from eddyline.learning.learned_store import LearnedStore, Told
 from eddyline.planner.action_records import ActionRecords
-from eddyline.planner.learned.learned_store import LearnedStore, Told
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.filter_task import fused_command, result_type

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
+from eddyline.at_work import AtWork, NothingAtWork
 from eddyline.engine.policies.policy import Policy
 from eddyline.host.classic import chosen_session, classic_session
 from eddyline.keeping.keep import Keep, keep_in
+from eddyline.learning.learned_file import keep_learned
 from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.declare.kept_folders import files_in
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.planner.learned.learned_file import keep_learned
 from eddyline.planner.operating import operating_of
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.rewrite.block_walk import Joins
@@ -29,68 +30,49 @@ from eddyline.planner.session_rules import change_rules, told_limits
 from eddyline.plugin_switch import PluginSwitch
 
 
-class Enabled(contextlib.AbstractContextManager["Enabled"]):
+class Enabled(AtWork[catalyst.OptimizerRule]):
     """A session whose queries are adapted; as a context manager, until the block ends."""
 
     def __init__(
         self, spark: SparkSession, rule: catalyst.OptimizerRule, keep: Keep | None = None
     ) -> None:
-        """Take a session, the rule that was begun for it, and where answers are kept meanwhile."""
+        """Begin a rule in a session, and say where answers are kept meanwhile."""
         self.spark: Final = spark
-        self._rule: Final = rule
         self._keep: Final = keep
         self._keep_before = lookup_tables_of(spark.sparkContext).keep
-        self._entered = 0
-        self._begin_keeping()
+        super().__init__(partial(change_rules, spark), rule)
 
-    def __enter__(self) -> Self:
-        """Return this; where it has ended it begins again."""
-        own = self._rule
-        change_rules(self.spark, lambda rules: rules if own in rules else [*rules, own])
-        self._entered += 1
-        self._begin_keeping()
-        return self
-
-    def _begin_keeping(self) -> None:
+    def _begin(self) -> None:
+        super()._begin()
         if self._keep is not None:
             lookup_tables_of(self.spark.sparkContext).keep = self._keep
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End this, unless it was entered before and not left.
-
-        What was begun before or since, and has not ended, stays.
-        """
-        self._entered = max(0, self._entered - 1)
-        if self._entered:
-            return
+    def _end(self) -> None:
         if catalyst.is_stopped(self.spark):
             return
-        own = self._rule
-        change_rules(self.spark, lambda rules: [rule for rule in rules if rule is not own])
+        super()._end()
         tables = lookup_tables_of(self.spark.sparkContext)
         if self._keep is not None and tables.keep is self._keep:
             tables.keep = self._keep_before
         registry_of(self.spark.sparkContext).learned.save()
 
-    def __repr__(self) -> str:
-        return "Eddyline adapts what this session runs; eddyline.disable() ends it."
 
-
-class Disabled(contextlib.AbstractContextManager["Disabled"]):
+class Disabled(NothingAtWork[catalyst.OptimizerRule]):
     """A session that is left to Spark; as a context manager, until the block ends."""
 
-    def __init__(
-        self, spark: SparkSession, rules: list[catalyst.OptimizerRule], plugin: PluginSwitch
-    ) -> None:
-        """Take a session, what was at work in it, and the switch that keeps a plug-in off it."""
+    def __init__(self, spark: SparkSession) -> None:
+        """End what is at work in a session, unless the session was stopped."""
+
+        def change(
+            changed: Callable[[list[catalyst.OptimizerRule]], list[catalyst.OptimizerRule]],
+        ) -> list[catalyst.OptimizerRule]:
+            return [] if catalyst.is_stopped(spark) else change_rules(spark, changed)
+
+        super().__init__(change)
         self._spark: Final = spark
-        self._rules = rules
-        self._plugin: Final = plugin
+        self._plugin: Final = PluginSwitch(spark)
+        if not catalyst.is_stopped(spark):
+            self._plugin.turn_off()
 
     def __exit__(
         self,
@@ -99,15 +81,9 @@ class Disabled(contextlib.AbstractContextManager["Disabled"]):
         trace: TracebackType | None,
     ) -> None:
         """Have at work what was so before, unless something else has begun since."""
-        rules, self._rules = self._rules, []
-        if catalyst.is_stopped(self._spark):
-            return
-        self._plugin.turn_back()
-        if rules:
-            change_rules(self._spark, lambda since: [*rules, *since])
-
-    def __repr__(self) -> str:
-        return "What this session runs is left to Spark; eddyline.enable() changes that."
+        if not catalyst.is_stopped(self._spark):
+            self._plugin.turn_back()
+        super().__exit__(kind, error, trace)
 
 
 def enable(
@@ -175,7 +151,6 @@ def enable(
         every=chosen.joins is Joins.ALWAYS,
     )
     operating_of(active.sparkContext).begin()
-    change_rules(active, lambda rules: [*rules, rule])
     return Enabled(active, rule, kept)
 
 
@@ -191,14 +166,12 @@ def disable(spark: SparkSession | None = None) -> Disabled:
     session; a session that was stopped needs no call.
     """
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
-        return Disabled(spark, [], PluginSwitch(spark))
+        return Disabled(spark)
     active = chosen_session(spark)
-    rules = change_rules(active, lambda _: [])
-    plugin = PluginSwitch(active)
-    plugin.turn_off()
+    disabled = Disabled(active)
     registry_of(active.sparkContext).learned.save()
     lookup_tables_of(active.sparkContext).keep = None
-    return Disabled(active, rules, plugin)
+    return disabled
 
 
 def adapted_plan(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
-from eddyline.asking.checked_numbers import switch
+from eddyline.checked_values import switch
 from eddyline.host.classic import chosen_session
 from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.adapt import adapted_blocks, cascades_in, is_derived, left_in

@@ -16,12 +16,12 @@ from eddyline.blocks.chosen_policy import chosen_policy
 from eddyline.errors import EddylineError
 from eddyline.keeping.keep import keep_in
 from eddyline.latest import Latest
+from eddyline.learning.learned_file import keep_learned
 from eddyline.planner.adapt import Chosen, chosen_options, joins_named
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.declare.kept_folders import files_in
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.planner.learned.learned_file import keep_learned
 
 POLICY: Final = "spark.eddyline.policy"
 JOINS: Final = "spark.eddyline.joins"

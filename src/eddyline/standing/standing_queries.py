@@ -21,8 +21,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructField
 
-from eddyline.asking.checked_numbers import positive_number, switch, text, whole_number
 from eddyline.blocks.column_types import spark_type
+from eddyline.checked_values import positive_number, switch, text, whole_number
 from eddyline.errors import NotShareableError, StateError, UnknownQueryError
 from eddyline.host.classic import classic, classic_session
 from eddyline.quirks.state_in_python import require_state_in_python

@@ -10,7 +10,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -194,6 +194,18 @@ class FusedFilter:
 def _fused_filter(content: bytes, records: RecordsSink) -> FusedFilter:
     block, options, driver = unpacked(content)
     return FusedFilter(block, options, records, driver)
+
+
+@dataclass(frozen=True, slots=True)
+class OneValue:
+    """The callable for a block of which only its one output is wanted, of every row."""
+
+    fused: FusedFilter
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
+        """Yield the values of each batch."""
+        for result in self.fused(batches):
+            yield result.field(1)
 
 
 class FilterTask(BlockTask):

@@ -13,6 +13,7 @@ from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
 from eddyline.engine.functions.balance import Always
+from eddyline.tasks.asked_here import ASKED_HERE
 from eddyline.tasks.calling import WorkerFunction, made_function
 from eddyline.tasks.calling.nest_function import Sharing
 from eddyline.tasks.log_context import show_users_functions
@@ -32,9 +33,9 @@ def task_functions(
 ) -> list[WorkerFunction]:
     """Return functions in their order; ServerGoneError where the driver cannot be reached.
 
-    The driver converts values under ``settings``, those of the block; a worker under those of
-    the action. ``clock`` tells what remembering spares; with ``always`` functions remember whether
-    it spares anything or not.
+    Who calls a function for tasks converts values under ``settings``, those of the block; a worker
+    by itself under those of the action. ``clock`` tells what remembering spares; with ``always``
+    functions remember whether it spares anything or not.
     """
     show_users_functions()
     agenda = SharedAgenda()
@@ -57,11 +58,12 @@ def task_functions(
                 else:
                     made.append(here.function)
                 continue
-            if server is None:
+            where = ASKED_HERE.address(function, settings) if driver.here else server
+            if where is None:
                 raise AssertionError("a block with concurrent functions knows who calls them")
             zone = settings.time_zone
             remote = RemoteFunction(
-                server,
+                where,
                 job_of(options),
                 driver.method,
                 agenda,

@@ -20,14 +20,14 @@ from rich import get_console
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from eddyline.asking.checked_numbers import (
+from eddyline.blocks.chosen_policy import chosen_policy
+from eddyline.checked_values import (
     checked_seed,
     positive_number,
     real_number,
     switch,
     whole_number,
 )
-from eddyline.blocks.chosen_policy import chosen_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.preference import PREFERRED
 from eddyline.errors import NotWatchableError

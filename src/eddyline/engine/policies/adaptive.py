@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eddyline.checked_values import share, switch
 from eddyline.engine.policies.adaptive_knowledge import Knowledge, SignatureKnowledge
 from eddyline.engine.policies.adaptive_plan import Outlook, RoutingPlan
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.engine.policies.parameters import share, switch
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes

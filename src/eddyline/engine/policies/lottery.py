@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from eddyline.checked_values import whole_number
 from eddyline.engine.policies.naive import ConsumptionRates, draw
-from eddyline.engine.policies.parameters import whole_number
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
@@ -50,7 +50,7 @@ class LotteryPolicy:
         ValueError or TypeError for what is no whole number from 1 on.
         """
         if window is not None:
-            window = whole_number(window, "a window", "decisions")
+            window = whole_number(window, "a window", 1, "decisions", floats=True)
         self.name = "lottery" if window is None else "windowed_lottery"
         self._window = window
         self._left = window or 0

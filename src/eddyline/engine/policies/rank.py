@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eddyline.engine.policies.parameters import whole_number
+from eddyline.checked_values import whole_number
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
@@ -33,7 +33,7 @@ class RankPolicy:
 
         ValueError or TypeError for what is no whole number from 1 on.
         """
-        self._every = whole_number(every, "the reoptimization frequency", "tuples")
+        self._every = whole_number(every, "the reoptimization frequency", 1, "tuples", floats=True)
         self._table = StatisticsTable()
         self._next: dict[Signature, int] = {}  # the decisions in force
         self._left: dict[Signature, int] = {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from eddyline.engine.policies.parameters import order_of_modules
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
@@ -74,3 +75,24 @@ class StaticPolicy:
         """Return the given order, without what is done."""
         remaining = self._routes.remaining(signature)
         return tuple(module for module in self._place if module in remaining)
+
+
+def order_of_modules(value: object) -> tuple[int, ...]:
+    """Return an order of modules, each of which has a number from 0 on and comes once.
+
+    TypeError for what is no sequence of such numbers, ValueError for one with a number twice.
+
+    >>> order_of_modules((1, 1))
+    Traceback (most recent call last):
+    ValueError: an order names each module once, by its number from 0 on, not (1, 1)
+    """
+    wrong = f"an order names each module once, by its number from 0 on, not {value!r}"
+    if isinstance(value, str | AbstractSet) or not isinstance(value, Iterable):
+        raise TypeError(wrong)
+    numbers: Sequence[object] = tuple(value)
+    if any(isinstance(number, bool) or not hasattr(number, "__index__") for number in numbers):
+        raise TypeError(wrong)
+    order = tuple(map(operator.index, numbers))  # type: ignore[arg-type]
+    if len(set(order)) < len(order) or min(order, default=0) < 0:
+        raise ValueError(wrong)
+    return order

@@ -6,9 +6,7 @@ and what is in between is translated by :mod:`eddyline.planner.read.translation`
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -18,7 +16,6 @@ from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
 from eddyline.blocks.filter_block import (
     CALLED_ONCE,
-    CalledByDriver,
     FunctionKind,
     SessionSettings,
     UserFunction,
@@ -26,6 +23,7 @@ from eddyline.blocks.filter_block import (
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.chance import looks_non_deterministic
 from eddyline.chance.iterator_state import iterator_is_stateless
+from eddyline.declaring.called_together import called_together, mark_of
 from eddyline.expressions import (
     And,
     Argument,
@@ -40,14 +38,13 @@ from eddyline.expressions import (
 from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.read.attempts import attempt
 from eddyline.planner.read.chains import ExpressionId, Tree
-from eddyline.planner.read.concurrent_marks import mark_in, mark_of
+from eddyline.planner.read.concurrent_marks import mark_in
 from eddyline.planner.read.contents import Contents, ContentsSize
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.needs import ALWAYS, Need, as_expression
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.tasks.calling import reason_not_to_call
-from eddyline.tasks.not_adapted import ConcurrentMark
 
 ExpressionT = TypeVar("ExpressionT", bound=Expression)
 
@@ -327,7 +324,7 @@ class Terms:
         commands = tuple(member.command for member in pickled)
         function = UserFunction(name, kind, commands, types, keywords, return_type)
         if (mark := mark_of(commands[0])) is not None:
-            function = called_by_driver(function, mark, self._settings)
+            function = called_together(function, mark, self._settings)
             return self.contents.function(function, pickled), arrow
         if (reason := reason_not_to_call(function)) is not None:
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
@@ -352,32 +349,3 @@ class Terms:
 
 _INTEGERS: Final = frozenset({'"byte"', '"short"', '"integer"', '"long"'})
 """Spark types, as JSON, that pandas has no NULL for."""
-
-_SEEN_AS: Final = {
-    '"byte"': '"long"',
-    '"short"': '"long"',
-    '"integer"': '"long"',
-    '"float"': '"double"',
-}
-"""Spark types, as JSON, whose values Python has in one type."""
-
-
-def called_by_driver(
-    function: UserFunction, mark: ConcurrentMark, settings: SessionSettings
-) -> UserFunction:
-    """Return a function that is called where the driver is; DeclinedError where it cannot be.
-
-    The driver tells calls of one function apart by what decides how values are converted: a
-    function sees the same number whether a column has 32 or 64 bits.
-    """
-    if not function.argument_types:
-        detail = f"{function.name} is concurrent, and is given no argument"
-        raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail)
-    types = tuple(_SEEN_AS.get(kind, kind) for kind in function.argument_types)
-    converted = (types, function.keywords, function.return_type, settings)
-    digest = hashlib.sha256(repr(converted).encode()).hexdigest()[:16]
-    method = f"function/{mark.number}/{digest}"
-    driver = CalledByDriver(
-        mark.number, method, mark.width, mark.unit, mark.price, values=mark.values
-    )
-    return replace(function, driver=driver)

@@ -10,11 +10,11 @@ from pyspark.sql import Column
 from pyspark.sql.types import BooleanType, DataType, DoubleType
 from pyspark.sql.udf import UserDefinedFunction
 
-from eddyline.asking.checked_numbers import whole_number
 from eddyline.blocks.filter_block import FunctionKind
 from eddyline.cascades.targets import checked_targets
 from eddyline.chance import chance_in
-from eddyline.planner.declare.concurrent import concurrent
+from eddyline.checked_values import whole_number
+from eddyline.declaring.concurrent import concurrent
 from eddyline.planner.declare.declared_cascades import CASCADES, Cascade
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark

@@ -8,20 +8,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
-from eddyline.asking.limits import OnFailure
-from eddyline.blocks.column_types import spark_type
+from eddyline.asking.declared_functions import DECLARED, Declaration
 from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings, UserFunction
 from eddyline.catalyst import Plan
 from eddyline.errors import FunctionPlaceError
-from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.read.concurrent_marks import marks_in
-from eddyline.quirks.row_converters import to_python
-from eddyline.tasks.calling.arrow_values import ArrowWriter
-from eddyline.tasks.calling.pickled_functions import bind_keywords
 
 if TYPE_CHECKING:
     from eddyline.asking.function_method import Arguments, FunctionMethod
@@ -101,18 +95,15 @@ def _method(
     tables: LookupTables,
 ) -> FunctionMethod:
     # Only users of concurrent functions have what these need.
-    from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
+    from eddyline.tasks.declared_method import declared_method, value_writer  # noqa: PLC0415
 
-    kind = spark_type(function.return_type)
-    if declaration.on_error is OnFailure.KEEP and isinstance(kind, StructType):
-        kind = kind["value"].dataType
-    write = ArrowWriter(kind, settings)
     kept = None
     keep = declaration.kept_in(tables.keep)
     if keep is not None:
         from eddyline.keeping.kept_answers import kept_answers  # noqa: PLC0415 - likewise
         from eddyline.planner.declare.kept_folders import files_in  # noqa: PLC0415 - likewise
 
+        write = value_writer(declaration, function, settings)
         kept = kept_answers(
             keep,
             declaration.name,
@@ -122,23 +113,4 @@ def _method(
             declaration.price.unit,
             files_in(keep.folder),
         )
-    return FunctionMethod(
-        number,
-        declaration.name,
-        bind_keywords(declaration.function, function.keywords),
-        tuple(
-            to_python(spark_type(kind), binary_as_bytes=settings.binary_as_bytes)
-            for kind in function.argument_types
-        ),
-        write,
-        write.arrow_type,
-        declaration.limits,
-        declaration.batch,
-        declaration.price,
-        tables.books,
-        kept,
-        declaration.on_error,
-        declaration.quota,
-        declaration.batch_adapts,
-        declaration.prefix,
-    )
+    return declared_method(declaration, function, settings, number, tables.books, kept)

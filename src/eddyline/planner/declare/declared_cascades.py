@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from eddyline.asking.declared_functions import LATEST
 from eddyline.cascades.targets import Targets
 from eddyline.errors import FunctionForgottenError
 from eddyline.latest import Latest
-from eddyline.planner.declare.declared_functions import LATEST
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from eddyline import catalyst
 from eddyline.asking.access_method import AccessMethod
-from eddyline.asking.checked_numbers import positive_number
 from eddyline.asking.limits import OnError
 from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
 from eddyline.asking.price import FREE, Price
 from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
+from eddyline.checked_values import positive_number
 from eddyline.expressions.value_types import MOST_FIELDS
 from eddyline.host.classic import classic, classic_session
 from eddyline.keeping.keep import Keep, keep_in

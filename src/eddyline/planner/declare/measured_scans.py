@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.blocks.lookup_table import AccessChoice
+from eddyline.learning.learned_store import LearnedStore
 from eddyline.planner.declare.lookup_tables import LookupTables
-from eddyline.planner.learned.learned_store import LearnedStore
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
-
-from pyspark.serializers import CPickleSerializer
 
 from eddyline import catalyst
 from eddyline.blocks.filter_block import FUSED_NAME
 from eddyline.catalyst import Plan
+from eddyline.declaring.called_together import mark_of
 from eddyline.planner.read.cascade_marks import cascade_in, cascade_of
 from eddyline.planner.read.chains import EvaluationLink, Tree
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import CascadeMark, ConcurrentMark
-
-_NAME: Final = ConcurrentMark.__name__.encode()
-
-
-def mark_of(command: bytes) -> ConcurrentMark | None:
-    """Return the concurrent function that a pickled function stands for; None for any other."""
-    if _NAME not in command:
-        return None
-    serializer = CPickleSerializer()
-    loaded: Any = serializer.loads(command)  # type: ignore[no-untyped-call]  # PySpark's own is untyped
-    mark = loaded[0] if isinstance(loaded, tuple) else None
-    return mark if isinstance(mark, ConcurrentMark) else None
 
 
 def mark_in(tree: Tree) -> ConcurrentMark | None:

@@ -14,9 +14,9 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.prior import Prior
 from eddyline.expressions import And, Argument, Call, Comparison, ComparisonOperator, Or
-from eddyline.planner.learned import learned_store
-from eddyline.planner.learned.learned_store import EARLIER, LEAST, LearnedStore
-from eddyline.planner.learned.named_terms import named_parts
+from eddyline.learning import learned_store
+from eddyline.learning.learned_store import EARLIER, LEAST, LearnedStore
+from eddyline.learning.named_terms import named_parts
 from eddyline.reports.learned_report import LearnedFunction, LearnedPredicate, LearnedScan
 from eddyline.reports.records import FunctionRecord, PredicateRecord, TaskRecord
 from tests.predicates import BOOL, INT

@@ -54,6 +54,10 @@ class Declaration:
             self.versions.append(version_of(self.function))
         return replace(default, version=self.versions[0])
 
+    def alone(self) -> Declaration:
+        """Return what is declared, without what this process has done for it: to be sent away."""
+        return replace(self, served={}, versions=[])
+
     @property
     def likeness(self) -> Hashable:
         """What is equal for the same function declared alike once more."""

@@ -1,4 +1,7 @@
-"""Numbers, switches and texts that users give, checked where they give them."""
+"""Numbers, switches and texts that users give, checked where they give them.
+
+The whole house asks here, the engine's policies as well as what users call.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,41 @@ from numbers import Real
 from typing import cast
 
 
-def whole_number(value: object, name: str, least: int) -> int:
-    """Return a whole number from ``least`` on; TypeError, ValueError for anything else.
+def whole_number(
+    value: object, name: str, least: int, of: str = "", *, floats: bool = False
+) -> int:
+    """Return a whole number ``of`` something, from ``least`` on; else TypeError or ValueError.
 
-    >>> whole_number("3", "retries", 0)
+    With ``floats`` one that is written as a float is one, too.
+
+    >>> whole_number("3", "a window", 1, "decisions")
     Traceback (most recent call last):
-    TypeError: retries is a whole number from 0 on, not '3'
+    TypeError: a window is a whole number of decisions from 1 on, not '3'
     """
-    wrong = f"{name} is a whole number from {least} on, not {value!r}"
+    kind = f"whole number of {of}" if of else "whole number"
+    wrong = f"{name} is a {kind} from {least} on, not {value!r}"
+    if floats and isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(wrong)
+        value = int(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(wrong)
     number = operator.index(value)
     if number < least:
         raise ValueError(wrong)
+    return number
+
+
+def share(value: object, name: str) -> float:
+    """Return a share from 0 to 1; else TypeError or ValueError.
+
+    >>> share(2, "exploration")
+    Traceback (most recent call last):
+    ValueError: exploration is a share from 0 to 1, not 2
+    """
+    number = real_number(value, name, "share from 0 to 1")
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} is a share from 0 to 1, not {value!r}")
     return number
 
 

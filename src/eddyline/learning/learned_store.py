@@ -12,7 +12,7 @@ from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.prior import Prior
 from eddyline.latest import Latest
-from eddyline.planner.learned.named_terms import NamedParts, NamedTerm, named_parts
+from eddyline.learning.named_terms import NamedParts, NamedTerm, named_parts
 from eddyline.reports.records import FunctionRecord, PredicateRecord, TaskRecord
 
 if TYPE_CHECKING:

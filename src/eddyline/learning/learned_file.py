@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
-from eddyline.planner.learned.learned_store import LearnedStore
+from eddyline.learning.learned_store import LearnedStore
 
 _log = logging.getLogger("eddyline")
 

@@ -10,45 +10,28 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, cast, overload
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, cast, overload
 
-from pyspark.sql import Column
 from pyspark.sql.types import DataType, StringType, StructField, StructType
-from pyspark.sql.udf import UserDefinedFunction
+from pyspark.sql.utils import is_remote
 
 from eddyline.asking.batch_size import MOST
-from eddyline.asking.checked_numbers import whole_number
+from eddyline.asking.declared_functions import DECLARED, Declaration
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Cost, Price
 from eddyline.asking.quota_rules import OfAnswer, QuotaRules
 from eddyline.asking.refusals import IsQuota
 from eddyline.blocks.filter_block import FunctionKind
+from eddyline.checked_values import whole_number
+from eddyline.declaring.concurrent_udf import ConcurrentUDF
+from eddyline.errors import ConnectNotSupportedError
 from eddyline.keeping.function_version import version_of
 from eddyline.keeping.keep import keep_in, span_of
-from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import ConcurrentMark
 
 AUTO: Final = "auto"
 """A batch that is as large as it pays."""
-
-
-class ConcurrentUDF(UserDefinedFunction):
-    """What :func:`concurrent` returns: called with columns, as any UDF, it gives a column."""
-
-    def __call__(self, *columns: Column | str, **named: Column | str) -> Column:
-        """Return the column of the function's values; TypeError where there is no argument."""
-        if not columns and not named:
-            raise TypeError(
-                f"{self._name} is concurrent and needs an argument, by which it is asked"
-            )
-        return super().__call__(*columns, **named)
-
-    def asNondeterministic(self) -> NoReturn:  # noqa: N802 - PySpark's name
-        """Raise ValueError: equal arguments share a call."""
-        raise ValueError(
-            f"{self._name} is called once for each distinct arguments, so it must be deterministic"
-        )
 
 
 P = ParamSpec("P")
@@ -119,7 +102,8 @@ def concurrent(  # noqa: PLR0913 - what users may set
     - ``function``: an ``async def`` function, which runs on an event loop; a plain one, which runs
       in threads; or the result of ``pyspark.sql.functions.udf``. It runs where the driver is, and
       is called once in a job for each distinct tuple of arguments, so it must be deterministic.
-      NULL is passed as None.
+      NULL is passed as None. Over Spark Connect it runs in the tasks, and is called once in each
+      worker process of a job for each distinct tuple.
     - ``returns``: the type of its values, as for a UDF.
     - ``max_in_flight`` and ``rate``: the most calls under way at a time, and the most that begin in
       a second, for the whole job.
@@ -160,7 +144,9 @@ def concurrent(  # noqa: PLR0913 - what users may set
     Keep the result for as long as queries call it: of functions without any reference, the thousand
     declared or used last are known.
 
-    Raises ``TypeError`` and ``ValueError`` for invalid arguments. A query with the function raises:
+    Raises ``TypeError`` and ``ValueError`` for invalid arguments, and ``ConnectNotSupportedError``
+    over Spark Connect for ``rate``, ``token_rate``, ``budget`` and ``keep``, which need one place
+    for all calls. A query with the function raises:
 
     - ``NotAdaptedError``: it runs without ``adapt``.
     - ``FunctionFailedError``: the function raised, took too long, or returned another type, for a
@@ -173,7 +159,12 @@ def concurrent(  # noqa: PLR0913 - what users may set
 
     Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
-    if importlib.util.find_spec("aiolimiter") is None:
+    remote = is_remote()
+    if remote:
+        _require_no_limit_of_a_job(
+            rate=rate, token_rate=token_rate, budget=budget, keep=keep, version=version, valid=valid
+        )
+    elif importlib.util.find_spec("aiolimiter") is None:
         message = 'eddyline.concurrent needs aiolimiter: pip install "eddyline[lookups]"'
         raise ModuleNotFoundError(message, name="aiolimiter")
     size = _batch_size(batch)
@@ -199,7 +190,7 @@ def concurrent(  # noqa: PLR0913 - what users may set
     values = max(1, size)
     width = limits.max_in_flight * values
     mark = ConcurrentMark(name, number, width, unit, str(priced), values, declaration)
-    udf = ConcurrentUDF(mark, kind, name=name, evalType=arrow_columns.STAND_IN)
+    udf = _kind_of_udf(remote=remote)(mark, kind, name=name, evalType=arrow_columns.STAND_IN)
     functools.update_wrapper(udf, code, updated=())
     return udf
 
@@ -223,6 +214,27 @@ def kept(
     made: Callable[[Callable[..., Any]], ConcurrentUDF]
     made = concurrent(None, keep=folder, version=version, valid=valid, **options)
     return made
+
+
+def _kind_of_udf(*, remote: bool) -> type[ConcurrentUDF]:
+    """Return what makes UDFs whose columns are those of the sessions at hand."""
+    if not remote:
+        return ConcurrentUDF
+    from eddyline.declaring.client_udf import ConcurrentClientUDF  # noqa: PLC0415 - needs gRPC
+
+    return cast("type[ConcurrentUDF]", ConcurrentClientUDF)
+
+
+def _require_no_limit_of_a_job(**given: object) -> None:
+    """Raise ConnectNotSupportedError for what no task can keep that knows of no other."""
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise ConnectNotSupportedError(
+            f"{' and '.join(named)} cannot be kept over Spark Connect: there the tasks call a "
+            "concurrent function themselves, each worker process for itself, and nobody knows of "
+            "all calls of the job. max_in_flight, batch, timeout, retries, patience and on_error "
+            "hold for each of these processes. For the others use a classic session."
+        )
 
 
 def _code_and_type(

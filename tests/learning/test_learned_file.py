@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from eddyline.planner.learned.learned_file import OFTEN, LearnedFile, keep_learned
-from eddyline.planner.learned.learned_store import LearnedStore
-from tests.planner.learned.test_learned_store import block, reported, saw
+from eddyline.learning.learned_file import OFTEN, LearnedFile, keep_learned
+from eddyline.learning.learned_store import LearnedStore
+from tests.learning.test_learned_store import block, reported, saw
 
 
 class Clock:

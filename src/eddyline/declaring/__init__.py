@@ -1,0 +1,1 @@
+"""What users declare of functions, wherever these are called then."""
