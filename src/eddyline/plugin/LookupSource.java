@@ -102,6 +102,10 @@ public final class LookupSource implements RelationProvider, SchemaRelationProvi
             throw new IllegalArgumentException((String) found);
         }
 
+        public String toString() {
+            return NAME;
+        }
+
         public boolean equals(Object other) {
             return other instanceof Relation && columns.equals(((Relation) other).columns)
                 && options.equals(((Relation) other).options);
