@@ -16,7 +16,7 @@ from eddyline.planner.adapt import adapted_blocks
 
 pytestmark = pytest.mark.slow(25)
 
-KEYS = 400
+KEYS = 200
 JOIN = "SELECT m.k, t.v FROM asking_limited m JOIN limited t ON m.k = t.k"
 EXISTS = (
     "SELECT m.k, m.o, m.p FROM asking_limited m "
