@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.figures.figure import Outcome, Setting
-from bench.sharing.latency import WARM, Latency, Tuples, latency
+from bench.sharing.latency import Latency, Tuples, latency
 from bench.sharing.setups import Setup
 
 PAPERS_MOST = 256
@@ -40,6 +41,9 @@ SIZES: Mapping[Setup, tuple[int, int]] = {
 With few overlaps hardly any pair is a result, so a tuple has to meet many for joins to be work.
 """
 
+QUICK_TUPLES, QUICK_WARM = 2_000, 1_000
+"""Tuples of each stream in a quick run, and those of them that come before the clock starts."""
+
 
 @dataclass(frozen=True)
 class LatencyRuns:
@@ -47,6 +51,7 @@ class LatencyRuns:
 
     queries: Sequence[int]
     tuples: int
+    timed: int
     rate: float
     every: Mapping[str, Mapping[int, Sequence[Latency]]]
     turn: int | None = None
@@ -116,7 +121,7 @@ class LatencyRuns:
 
     def load(self, plan: str) -> float:
         """Return the work of a plan there, over the time from the first arrival to the last."""
-        return _at_most(self.work[plan]) * self.rate / (self.tuples - WARM)
+        return _at_most(self.work[plan]) * self.rate / self.timed
 
 
 def _at_most(by_queries: Mapping[int, float]) -> float:
@@ -127,18 +132,21 @@ def _at_most(by_queries: Mapping[int, float]) -> float:
 def _runs(setup: Setup, *, quick: bool) -> LatencyRuns:
     tuples, keys = SIZES[setup]
     most = 8 if quick else 4096
-    data = Tuples.made(WARM + 1_000 if quick else tuples, keys)
+    data = Tuples.made(QUICK_TUPLES, keys, QUICK_WARM) if quick else Tuples.made(tuples, keys)
     counts = [2**power for power in range(1, int(math.log2(most)) + 1)]
 
     def run(plan: str, queries: int, rate: float) -> Latency:
         return latency(setup, plan, queries, rate, of=max(PAPERS_MOST, queries), data=data)
 
+    # Each run looks for garbage before its clock starts: not among all that is here already.
+    gc.collect()
+    gc.freeze()
     run("tulip", PAPERS_MOST, FAST)  # compiles
     busy = [run("tulip", PAPERS_MOST, FAST).busy for _ in range(1 if quick else TURNS)]
-    rate = (data.keys.shape[1] - WARM) / statistics.median(busy)
+    rate = data.timed / statistics.median(busy)
     plans = [*STATIC, *ADAPTIVE]
     every: dict[str, dict[int, list[Latency]]] = {plan: {} for plan in plans}
-    result = LatencyRuns(counts, data.keys.shape[1], rate, every)
+    result = LatencyRuns(counts, data.keys.shape[1], data.timed, rate, every)
     going = plans
     for queries in counts:
         for plan in going:
@@ -151,6 +159,7 @@ def _runs(setup: Setup, *, quick: bool) -> LatencyRuns:
             for plan in going
             if statistics.median(one.average for one in every[plan][queries]) < GIVEN_UP
         ]
+    gc.unfreeze()
     return result
 
 

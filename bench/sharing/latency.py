@@ -35,18 +35,26 @@ WARM = 4_000
 
 @dataclass(frozen=True)
 class Tuples:
-    """Keys and values of both streams."""
+    """Keys and values of both streams, and how many of each come before the clock starts."""
 
     keys: npt.NDArray[np.int64]
     values: npt.NDArray[np.int64]
+    warm: int
 
     @classmethod
-    def made(cls, tuples: int, keys: int) -> Tuples:
+    def made(cls, tuples: int, keys: int, warm: int = WARM) -> Tuples:
         """Make so many of each stream, with so many distinct keys; always the same."""
         generator = np.random.default_rng(4)
         return cls(
-            generator.integers(0, keys, (2, tuples)), generator.integers(0, VALUES, (2, tuples))
+            generator.integers(0, keys, (2, tuples)),
+            generator.integers(0, VALUES, (2, tuples)),
+            warm,
         )
+
+    @property
+    def timed(self) -> int:
+        """How many of each stream come while the clock runs."""
+        return int(self.keys.shape[1]) - self.warm
 
 
 @dataclass(frozen=True)
@@ -78,15 +86,15 @@ class Run:
 
     def at(self, rate: float) -> Latency:
         """Let so many tuples of each stream arrive a second."""
-        tuples = self._data.keys.shape[1]
-        arrivals = (np.arange(tuples) - WARM) / rate
+        tuples, warm = self._data.keys.shape[1], self._data.warm
+        arrivals = (np.arange(tuples) - warm) / rate
         now = busy = total = 0.0
         results = 0
-        self._push(0, WARM)
+        self._push(0, warm)
         self._came.clear()
         gc.collect()
         gc.disable()
-        start = WARM
+        start = warm
         try:
             while start < tuples:
                 now = max(now, float(arrivals[start]))

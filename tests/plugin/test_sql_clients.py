@@ -10,17 +10,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from pyspark.sql import SparkSession
 
 from eddyline.host.java import java_for_launch
-from tests.plugin.applications import PLUGIN, SPARK_HOME, command, environment, ran
+from tests.plugin.applications import PLUGIN, command, environment, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
 
-FUNCTIONS: Final = {"spark.eddyline.functions": str(Path(__file__).with_name("functions.py"))}
+FUNCTIONS: Final = {
+    "spark.eddyline.functions": str(Path(__file__).with_name("functions.py")),
+    "spark.sql.catalogImplementation": "in-memory",  # else a database is made for a metastore
+}
+
+CONNECT: Final = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 QUERY: Final = "SELECT id FROM range(500) WHERE even(id) AND tenth(id)"
 
@@ -48,17 +55,36 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@contextlib.contextmanager
-def server(folder: Path, kind: str, *arguments: str, **settings: str) -> Iterator[None]:
-    """A server of Spark's with the plug-in, until the end of the block."""
-    given = PLUGIN | FUNCTIONS | settings
-    start = command("spark-submit", "--class", kind, "spark-internal", *arguments, settings=given)
-    with java_for_launch(), (folder / "log").open("w") as log:
+@dataclass(frozen=True)
+class Server:
+    """A server of Spark's with the plug-in, for JDBC and for Spark Connect."""
+
+    jdbc: int
+    connect: int
+    log: Path
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    started = Server(free_port(), free_port(), folder / "log")
+    settings = {
+        "spark.connect.grpc.binding.port": str(started.connect),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.plugins": ",".join([*PLUGIN.values(), CONNECT]),
+    }
+    listening = (f"port={started.jdbc}", "bind.host=127.0.0.1")
+    where = [word for each in listening for word in ("--hiveconf", f"hive.server2.thrift.{each}")]
+    kind = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    given = FUNCTIONS | settings
+    start = command("spark-submit", "--class", kind, "spark-internal", *where, settings=given)
+    with java_for_launch(), started.log.open("w") as log:
         running = subprocess.Popen(
             start, stdout=log, stderr=log, cwd=folder, env=environment(), stdin=subprocess.DEVNULL
         )
         try:
-            yield
+            wait_for(started.jdbc, started.connect)
+            yield started
         finally:
             running.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -67,47 +93,37 @@ def server(folder: Path, kind: str, *arguments: str, **settings: str) -> Iterato
             running.wait()
 
 
-def wait_for(port: int) -> None:
+def wait_for(*ports: int) -> None:
     until = time.monotonic() + 90
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.2)
-        else:
-            return
+    for port in ports:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+            else:
+                break
 
 
-def test_jdbc(tmp_path: Path) -> None:
-    port = free_port()
-    kind = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-    listening = (f"port={port}", "bind.host=127.0.0.1")
-    where = [word for each in listening for word in ("--hiveconf", f"hive.server2.thrift.{each}")]
-    with server(tmp_path, kind, *where):
-        wait_for(port)
-        statements = [word for statement in ASKED for word in ("-e", f"{statement};")]
-        with java_for_launch():
-            run = subprocess.run(
-                [
-                    str(SPARK_HOME / "bin" / "beeline"),
-                    "-u",
-                    f"jdbc:hive2://127.0.0.1:{port}",
-                    "--silent=true",
-                    "--outputformat=csv2",
-                    "--showHeader=false",
-                    *statements,
-                ],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=200,
-                cwd=tmp_path,
-                env=environment(),
-            )
-    assert run.stdout.splitlines()[0].strip() == "50", (run.stderr, (tmp_path / "log").read_text())
-    plain, adapted = run.stdout.rpartition("spark.eddyline.enabled")[::-2]
+def test_jdbc(spark: SparkSession, server: Server) -> None:
+    java: Any = spark.sparkContext._jvm
+    url = f"jdbc:hive2://127.0.0.1:{server.jdbc}"
+    connection = java.org.apache.hive.jdbc.HiveDriver().connect(url, java.java.util.Properties())
+    answers = []
+    try:
+        statement = connection.createStatement()
+        for asked in ASKED:
+            statement.execute(asked)
+            rows, answer = statement.getResultSet(), ""
+            while rows.next():
+                answer += rows.getString(1)
+            answers.append(answer)
+    finally:
+        connection.close()
+    counted, adapted, _, plain = answers
+    assert counted == "50", server.log.read_text()
     assert "eddy[" in adapted
     assert "eddy[" not in plain
 
@@ -134,26 +150,18 @@ print(json.dumps({"found": found, "eddy": eddy, "again": again, "report": report
 """
 
 
-def test_spark_connect(tmp_path: Path) -> None:
+def test_spark_connect(tmp_path: Path, server: Server) -> None:
     pytest.importorskip("grpc", reason="the client of Spark Connect needs it")
-    port = free_port()
-    kind = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    settings = {
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-    }
-    with server(tmp_path, kind, **settings):
-        wait_for(port)
-        run = subprocess.run(
-            [sys.executable, "-c", CLIENT, f"sc://127.0.0.1:{port}", QUERY],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=200,
-            cwd=tmp_path,
-            env=environment(),
-        )
-    assert run.returncode == 0, (run.stderr, (tmp_path / "log").read_text())
+    run = subprocess.run(
+        [sys.executable, "-c", CLIENT, f"sc://127.0.0.1:{server.connect}", QUERY],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert run.returncode == 0, (run.stderr, server.log.read_text())
     said = json.loads(run.stdout.splitlines()[-1])
     assert said["found"] == [50, 50, 50]
     assert said["eddy"] == [True, False, False]
