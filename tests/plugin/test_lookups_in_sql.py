@@ -45,6 +45,7 @@ STATEMENTS: Final = f"""
     CREATE TABLE wrong USING eddyline_lookup OPTIONS (url 'URL/{{k}}', bind 'k');
     CREATE TABLE wrong USING eddyline_lookup
         OPTIONS (schema 'k nonsense', url 'URL/{{k}}', bind 'k');
+    CREATE TABLE wrong (k INT) USING eddyline_lookup OPTIONS (url 'URL/{{k}}/$(NOWHERE)', bind 'k');
     SHOW TABLES;
     SET spark.eddyline.enabled=false;
     {JOIN};
@@ -110,6 +111,7 @@ def test_the_secret_is_sent_and_stands_nowhere(shell: Shell) -> None:
         "eddyline_lookup: the option bind is missing",
         "eddyline_lookup: there is no option uri; there are allow_hosts, bind,",
         "eddyline_lookup has no column j; it has k",
+        "NOWHERE is not set, which the source of a lookup names; spark.eddyline.environment",
         "USING eddyline_lookup needs columns",
         "weather is a lookup table, which answers only for given values of station and hour",
         "The table or view `weather` cannot be found",

@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 import eddyline
 from eddyline import catalyst
+from eddyline.errors import MissingSecretError
 from eddyline.keeping.keep import keep_in
 from eddyline.latest import Latest
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
@@ -79,6 +80,9 @@ def _made(spark: SparkSession, defined: Mapping[str, Any]) -> catalyst.Plan:
             keep=keep_in(given.get("keep"), given.get("version"), given.get("valid")),
             advice=BY_PLUGIN,
         )
+    except MissingSecretError as error:
+        how = "spark.eddyline.environment names the variables that Eddyline's process inherits"
+        raise MissingSecretError(f"{name}: {error}; {how}") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error
 
