@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
+from eddyline.planner.rewrite import looked_up_or_scanned
 from tests.asked import until
 from tests.planner.recording_source import RecordingSource
 
@@ -44,6 +45,10 @@ PATTERNS = {
     "(SELECT max(p.part) FROM orders o2 JOIN parts p ON o2.part = p.part)",
     "one": "SELECT p.kind, p.name FROM parts p WHERE p.part = 401 - 350",
     "some": "SELECT p.kind, p.name FROM parts p WHERE p.part IN (3, 22, 30, 999) AND p.kind < 2",
+    "no key": "SELECT o.id, p.name FROM (SELECT max(id) AS id, max(part) AS part FROM orders "
+    "WHERE id < 0) o LEFT JOIN parts p ON o.part = p.part",
+    "no groups": "SELECT o.id, p.name FROM (SELECT id, max(part) AS part FROM orders WHERE id < 0 "
+    "GROUP BY id) o LEFT JOIN parts p ON o.part = p.part",
     "no rows": "SELECT o.id, p.name FROM orders o JOIN parts p ON o.part = p.part WHERE o.id < 0",
 }
 SCANNED_AT_ONCE = {
@@ -139,6 +144,63 @@ def test_keys_are_looked_up_where_that_is_sooner(spark: SparkSession, register: 
     wanted = keys_of("SELECT part FROM orders UNION SELECT id + 1 FROM orders", spark) - {None}
     wanted |= {51, 3, 22, 30, 999}
     assert asked.keys == Counter(wanted), "each key once, whatever has it"
+
+
+def jobs_for_outcomes(df: DataFrame) -> int:
+    """Return how many broadcasts a query has made of all rows of something, to find out."""
+    stages = df._jdf.queryExecution().executedPlan().context().stageCache().valuesIterator()
+    plans = []
+    while stages.hasNext():
+        plans.append(stages.next().plan().toString())
+    return sum("IdentityBroadcastMode" in plan for plan in plans)
+
+
+@pytest.fixture
+def without_gates(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have the optimizer without our rule, as where nothing can be compiled."""
+    monkeypatch.setattr(looked_up_or_scanned.catalyst, "open_gates", lambda *_: None)
+    methods = spark._jsparkSession.experimental()
+    before = methods.extraOptimizations()
+    getattr(methods, "extraOptimizations_$eq")(before.take(0))
+    yield
+    getattr(methods, "extraOptimizations_$eq")(before)
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+def test_no_job_finds_out_whether_a_small_side_has_few_keys(
+    spark: SparkSession,
+    register: Register,
+    scanned: bool,  # noqa: FBT001 - a case
+) -> None:
+    asked = register(
+        SOON if scanned else NEVER,
+        pause=0.05 if scanned else 0.0,
+        max_in_flight=1,
+        scan=None if scanned else unreadable(spark),
+    )
+    adapted, expected = both(spark, PATTERNS["inner"])
+    assert Counter(adapted.collect()) == expected
+    assert not jobs_for_outcomes(adapted)
+    assert asked.keys
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+@pytest.mark.usefixtures("without_gates")
+def test_without_a_rule_a_job_more_finds_out(
+    spark: SparkSession,
+    register: Register,
+    scanned: bool,  # noqa: FBT001 - a case
+) -> None:
+    asked = register(
+        SOON if scanned else NEVER,
+        pause=0.05 if scanned else 0.0,
+        max_in_flight=1,
+        scan=None if scanned else unreadable(spark),
+    )
+    adapted, expected = both(spark, PATTERNS["inner"])
+    assert Counter(adapted.collect()) == expected
+    assert jobs_for_outcomes(adapted) == (not scanned)
+    assert asked.keys
 
 
 def test_they_are_scanned_where_that_is_sooner(spark: SparkSession, register: Register) -> None:

@@ -122,7 +122,7 @@ def came_of(case: Case, server: LookupServer) -> list[dict[str, Any]]:
     keys = {tuple(given[c] for c in case.columns) for given in case.given}
     distinct = sorted(key for key in keys if None not in key)
     ways = tuple(AskedWay(f"t/{c}", (place,)) for place, c in enumerate(case.columns))
-    ask = AskedKeys(server.address, 1, 0, ways, 60.0, COLUMNS, TYPES)
+    ask = AskedKeys(server.address, 1, 0, ways, 60.0, COLUMNS, TYPES, alone=case.tasks == 1)
     place = Place()
 
     def task(number: int) -> list[dict[str, Any]]:
@@ -168,10 +168,11 @@ def test_any_mixture_of_access_methods_gives_the_rows_of_the_join(case: Case) ->
         serving(case, asked) as server,
     ):
         came = came_of(case, server)
-    if any(row["table scanned"] for row in came):
+    # One task says so by giving nothing, of several each that knows.
+    if not came if case.tasks == 1 else any(row["table scanned"] for row in came):
         rows = list(case.table)
     else:
-        rows = [(row["a"], row["b"], row["v"]) for row in came]
+        rows = [(row["a"], row["b"], row["v"]) for row in came if row["table scanned"] is None]
         # Keys of a call that fails are asked for again, each half of them alone.
         failed = {
             c for c in case.columns if any(given[c] in case.failing[c] for given in case.given)

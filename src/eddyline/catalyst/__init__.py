@@ -213,6 +213,7 @@ from eddyline.catalyst.reductions import (
     unrepeatable,
     wanting_all,
 )
+from eddyline.catalyst.rules_at_work import open_gates
 from eddyline.catalyst.spark_settings import (
     bytes_of,
     default_settings,
@@ -380,6 +381,7 @@ __all__ = [
     "node_fields",
     "node_text",
     "one_row",
+    "open_gates",
     "optimized_plan",
     "output",
     "output_and_more",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from eddyline.catalyst.compiled_java import jar_in
-from eddyline.catalyst.gateway import in_python, scala_seq
+from eddyline.catalyst.gateway import in_python, java_session, scala_seq
 from eddyline.catalyst.pipeline import new_alone
 
 RULE: Final = "AdaptingRule"
 """The class in Java."""
 
 _gateways: set[int] = set()
+
+_log: Final = logging.getLogger("eddyline")
 
 
 def begin() -> None:
@@ -51,3 +57,23 @@ def set_rule(session: Any, rule: Any | None) -> None:  # noqa: ANN401 - Py4J has
         return
     mine = [] if rule is None else [rule]
     getattr(methods, "extraOptimizations_$eq")(scala_seq([*kept, *mine]))
+
+
+def open_gates(spark: SparkSession, named: str) -> None:
+    """Have a session's optimizer leave nothing between a scan and the keys that it waits for.
+
+    Functions that ask for these are ``named`` so, at the beginning. Without such a rule the scan
+    waits for a job more (see ``OpenGates.java``).
+    """
+    gates = _gates(id(SparkContext._jvm))
+    if gates is not None:
+        gates.install(java_session(spark), named)
+
+
+@functools.cache
+def _gates(_gateway: int) -> Any | None:  # noqa: ANN401 - Py4J has no types
+    try:
+        return new_alone("OpenGates")
+    except (Py4JError, TypeError) as error:  # TypeError: no such class
+        _log.info("Tables that may be scanned are looked up with a job more: %s", error)
+        return None

@@ -24,7 +24,7 @@ from eddyline.tasks.action_settings import ACTION
 from eddyline.tasks.task_lookups import job_of_run
 
 SCAN_WANTED: Final = "table scanned"
-"""The column after those of the table: true in a row that says that the table is to be scanned."""
+"""The column after those of the table: NULL but in a row that says whether the table is scanned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,11 @@ class AskedKeys:
     """Has keys asked for, each row one of them, and gives the rows that the table has for them.
 
     Where there are several ``ways``, a row has a key for each, and all rows come to one task. If
-    the table is to be scanned it gives one row that says so, of NULLs otherwise. ``scan_seconds``
-    is what the scan is expected to take, and ``scan_money`` are the seconds that its price is
-    worth; ``use`` numbers the places of a query where the table is
-    used. ``types`` are those of the table's ``columns``, as Arrow has them.
+    the table is to be scanned it gives one row that says so, of NULLs otherwise. A task that is
+    ``alone`` gives no row then, and such a one if it is not to be scanned. ``scan_seconds`` is what
+    the scan is expected to take, and ``scan_money`` are the seconds that its price is worth;
+    ``use`` numbers the places of a query where the table is used. ``types`` are those of the
+    table's ``columns``, as Arrow has them.
     """
 
     server: Address
@@ -65,6 +66,7 @@ class AskedKeys:
     columns: tuple[str, ...]
     types: tuple[pa.DataType, ...]
     scan_money: float = 0.0
+    alone: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows, those alone that have their key as it was asked for, or that one row.
@@ -72,16 +74,22 @@ class AskedKeys:
         LookupFailedError for a key that has no answer any more.
         """
         tables = [batch for batch in batches if batch.num_rows]
-        if not tables:
+        came = pa.Table.from_batches(tables) if tables else None
+        if came is None:
+            yield from self._says(scanned=False)
             return
-        came = pa.Table.from_batches(tables)
         ways = [KeysOfWay(way.method, way.keys(came), way.money) for way in self.ways]
         outcome = self._outcome(ways)
+        yield from self._says(scanned=bool(outcome.scan))
         if outcome.scan:
-            yield self._batch([pa.nulls(1, kind) for kind in self.types], scanned=True)
             return
         for columns in self._rows(ways[outcome.way]):
             yield self._batch(columns, scanned=None)
+
+    def _says(self, *, scanned: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the row that says that the table is scanned; or, where it is alone, that not."""
+        if scanned != self.alone:
+            yield self._batch([pa.nulls(1, kind) for kind in self.types], scanned=scanned)
 
     def _outcome(self, ways: Sequence[KeysOfWay]) -> AskedOutcome:
         context = TaskContext.get()
