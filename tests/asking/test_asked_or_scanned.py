@@ -22,7 +22,13 @@ from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.remote_choice import KEYS_SENT, AskedOutcome, KeysOfWay, asked_or_scanned
+from eddyline.asking.remote_choice import (
+    FEW,
+    KEYS_SENT,
+    AskedOutcome,
+    KeysOfWay,
+    asked_or_scanned,
+)
 from eddyline.asking.wire import packed
 from eddyline.errors import LookupFailedError
 from tests.asked import until
@@ -105,6 +111,21 @@ def test_a_key_without_an_answer_leaves_the_table_to_the_scan() -> None:
     with serving(function) as server:
         assert "no seven" in told(server, range(10))
         assert "no seven" in server.statistics("1")["t"].choice
+
+
+def test_rows_of_few_keys_come_with_the_outcome() -> None:
+    with serving(answer) as server:
+        for keys in (3, FEW, FEW + 1):
+            way = KeysOfWay("t", pa.table({"k0": pa.array(range(keys), pa.int64())}))
+            where = TaskPlace(0, 0)
+            outcome = asked_or_scanned(server.address, "1", [way], 60.0, place=where)
+            if keys > FEW:
+                assert outcome == AskedOutcome("")
+            else:
+                assert outcome.rows is not None
+                assert sorted(row["b"] for row in outcome.rows.to_pylist()) == sorted(
+                    f"r{key}" for key in range(keys)
+                )
 
 
 def test_what_would_cost_more_than_a_scan_is_not_asked_for_and_the_rest_is_paid() -> None:
@@ -199,7 +220,8 @@ def told_by_two(
 ) -> AskedOutcome:
     columns = zip(BY, (a, b), strict=True)
     ways = [KeysOfWay(name, pa.table({"k": pa.array(keys, pa.int64())})) for name, keys in columns]
-    return asked_or_scanned(server.address, "1", ways, scan_seconds, place=TaskPlace(0, 0))
+    outcome = asked_or_scanned(server.address, "1", ways, scan_seconds, place=TaskPlace(0, 0))
+    return outcome._replace(rows=None)
 
 
 def test_of_two_ways_the_one_with_fewer_keys_is_asked_alone() -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
-from eddyline.planner.rewrite import looked_up_or_scanned
+from eddyline import catalyst
 from tests.asked import until
 from tests.planner.recording_source import RecordingSource
 
@@ -158,7 +158,7 @@ def jobs_for_outcomes(df: DataFrame) -> int:
 @pytest.fixture
 def without_gates(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have the optimizer without our rule, as where nothing can be compiled."""
-    monkeypatch.setattr(looked_up_or_scanned.catalyst, "open_gates", lambda *_: None)
+    monkeypatch.setattr(catalyst, "open_gates", lambda *_: None)
     methods = spark._jsparkSession.experimental()
     before = methods.extraOptimizations()
     getattr(methods, "extraOptimizations_$eq")(before.take(0))

@@ -43,7 +43,7 @@ class Case:
     """What the table has, by which columns it is joined, and what happens meanwhile.
 
     The scan begins when ``scanned_after`` keys have answers. ``failing`` are keys without any, by
-    the column that they are asked for by.
+    the column that they are asked for by. Of ``few`` keys the rows come with the outcome.
     """
 
     table: Sequence[Row]
@@ -53,6 +53,7 @@ class Case:
     scanned_after: int | None
     failing: tuple[frozenset[int], frozenset[int]]
     keys_per_call: int
+    few: int = 3
 
 
 class ScannedThen(ScanChoice):
@@ -147,6 +148,7 @@ cases = st.builds(
     st.one_of(st.none(), st.integers(0, 8)),
     st.tuples(st.frozensets(numbers, max_size=1), st.frozensets(numbers, max_size=1)),
     st.integers(1, 3),
+    st.sampled_from([0, 3, 100]),
 )
 NO_KEYS = frozenset[int]()
 MANY = [(n % 7, n % 5, n % 2) for n in range(20)]
@@ -165,6 +167,7 @@ def test_any_mixture_of_access_methods_gives_the_rows_of_the_join(case: Case) ->
         mock.patch.object(lookup_server, "ScanChoice", ScannedThen),
         mock.patch.object(ScannedThen, "after", case.scanned_after),
         mock.patch.object(asked_or_scanned, "LOOKING", 0.0005),
+        mock.patch.object(asked_or_scanned, "FEW", case.few),
         serving(case, asked) as server,
     ):
         came = came_of(case, server)

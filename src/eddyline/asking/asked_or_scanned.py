@@ -1,8 +1,9 @@
 """Keys of a table that may be scanned instead: asked for as they come, until that is chosen.
 
 Which of the two it is holds for the whole job, however often a task asks: rows must come from one
-of them alone. So tasks get no rows here, but the outcome: all their keys have been answered, and
-whoever wants the rows gets them without another request; or the table is to be scanned.
+of them alone. So tasks get no rows while they ask, but the outcome: all their keys have been
+answered, and whoever wants the rows gets them without another request (those of a few keys come
+with the outcome); or the table is to be scanned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from eddyline.asking.filling import TaskPlace
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.remote_choice import KEYS_SENT, AskedOutcome
+from eddyline.asking.remote_choice import FEW, KEYS_SENT, AskedOutcome
 from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.way_to_answers import Found
@@ -124,7 +125,7 @@ class AskedOrScanned:
         self._tasks += 1
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
-        asking: dict[int, asyncio.Task[bool]] = {}
+        asking: dict[int, asyncio.Task[AskedOutcome | None]] = {}
         try:
             while not choice.why:
                 self._ask_by(choice.race.asked, asking, counts, keys, asker)
@@ -133,9 +134,9 @@ class AskedOrScanned:
                 awaited = [changed, keys.gone, *asking.values()]
                 await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
-                for way, task in asking.items():
-                    if task.done() and task.result():
-                        return AskedOutcome(choice.why, way)
+                for task in asking.values():
+                    if task.done() and (outcome := task.result()) is not None:
+                        return outcome._replace(scan=choice.why)
                 if keys.gone.done():
                     raise ConnectionError("the task has gone")
             return AskedOutcome(choice.why)
@@ -149,7 +150,7 @@ class AskedOrScanned:
     def _ask_by(
         self,
         ways: frozenset[int],
-        asking: dict[int, asyncio.Task[bool]],
+        asking: dict[int, asyncio.Task[AskedOutcome | None]],
         counts: Sequence[int],
         keys: KeysOfTask,
         asker: Callable[[int], Asker],
@@ -173,9 +174,10 @@ class AskedOrScanned:
 
     async def _answered(
         self, way: int, count: int, keys: KeysOfTask, asker: Callable[[int], Asker]
-    ) -> bool:
-        """Ask for keys by a way; tell whether all have answers in the end, or one has failed."""
+    ) -> AskedOutcome | None:
+        """Ask for keys by a way; return that all have answers in the end, or None for a failure."""
         lookup, task, open_ = self._lookups[way], asker(way), _OpenKeys()
+        part: list[Key] = []
         try:
             for start in range(0, count, KEYS_SENT):
                 part = await keys.part(way, start)
@@ -196,10 +198,22 @@ class AskedOrScanned:
         if open_.why:
             self._choice.fail(open_.why, way)
             self._changed.set()
-        return not open_.why
+            return None
+        return AskedOutcome("", way, _rows(lookup, part) if count <= FEW else None)
 
 
-async def _ended(tasks: Collection[asyncio.Task[bool]]) -> None:
+def _rows(lookup: SharedMethod[Any], keys: Sequence[Key]) -> pa.Table | None:
+    """Return the rows of keys that have answers; None where they are not there any more."""
+    answers = lookup.rows(keys, exact=True)
+    there = [
+        answer.done() and not answer.cancelled() and not answer.exception() for answer in answers
+    ]
+    if not keys or not all(there):
+        return None
+    return pa.Table.from_batches([answer.result().rows for answer in answers])
+
+
+async def _ended(tasks: Collection[asyncio.Task[AskedOutcome | None]]) -> None:
     """Cancel tasks, and wait until they have ended."""
     for task in tasks:
         task.cancel()

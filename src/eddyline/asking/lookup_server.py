@@ -29,7 +29,7 @@ from eddyline.asking.scan_choice import ScanChoice
 from eddyline.asking.shared_method import Method, SharedMethod
 from eddyline.asking.shared_statistics import QuotaWait, SharedLookupStatistics
 from eddyline.asking.way_to_answers import Found
-from eddyline.asking.wire import LINE, job_is_of
+from eddyline.asking.wire import LINE, job_is_of, packed
 from eddyline.errors import LookupFailedError
 
 IDLE_SECONDS: Final = 2.0
@@ -315,6 +315,7 @@ class LookupServer:
         """
         name, ways = hello["job"], hello["ways"]
         methods = tuple(str(method) for method, _, _ in ways)
+        rows = b""
         answer: dict[str, object] = {
             "error": f"what was found out about {methods[0]} is forgotten: run the query again"
         }
@@ -332,13 +333,14 @@ class LookupServer:
                         keys,
                         lambda way: AskingTask(job, methods[way]),
                     )
-                answer = {"scan": outcome.scan, "way": outcome.way}
+                rows = b"" if outcome.rows is None or outcome.scan else packed(outcome.rows)
+                answer = {"scan": outcome.scan, "way": outcome.way, "bytes": len(rows)}
                 if outcome.scan:
                     self._note_scan(name, methods)
             finally:
                 await keys.close()
                 self._left(name, job)
-        writer.write(json.dumps(answer).encode() + b"\n")
+        writer.write(json.dumps(answer).encode() + b"\n" + rows)
         await writer.drain()
         while await reader.read(LINE):  # what it sends still, until it has read this
             pass

@@ -19,6 +19,9 @@ from eddyline.errors import LookupFailedError, ServerGoneError
 KEYS_SENT: Final = 1 << 12
 """Keys that go in one message."""
 
+FEW: Final = 128
+"""Keys of a task whose rows come with the outcome, so that nobody has to connect for them again."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeysOfWay:
@@ -33,10 +36,14 @@ class KeysOfWay:
 
 
 class AskedOutcome(NamedTuple):
-    """Why a table is to be scanned; "" where it is not: then by a ``way`` all keys have answers."""
+    """Why a table is to be scanned; "" where it is not: then by a ``way`` all keys have answers.
+
+    Where these were few there are the ``rows`` of all of them, as Arrow has the table's columns.
+    """
 
     scan: str
     way: int = 0
+    rows: pa.Table | None = None
 
 
 def asked_or_scanned(
@@ -72,6 +79,7 @@ def asked_or_scanned(
                     way, start, count = answer["send"]
                     part = packed(ways[way].keys.slice(start, count))
                     connection.sendall(json.dumps({"bytes": len(part)}).encode() + b"\n" + part)
+                payload = answers.read(answer.get("bytes", 0))
     except (OSError, ValueError) as error:
         raise ServerGoneError(
             f"lookups are made where the driver is, at {address.host}:{address.port}, which "
@@ -79,4 +87,5 @@ def asked_or_scanned(
         ) from error
     if "error" in answer:
         raise LookupFailedError(answer["error"])
-    return AskedOutcome(str(answer["scan"]), int(answer["way"]))
+    rows = pa.ipc.open_stream(payload).read_all() if payload else None
+    return AskedOutcome(str(answer["scan"]), int(answer["way"]), rows)

@@ -83,7 +83,8 @@ class AskedKeys:
         yield from self._says(scanned=bool(outcome.scan))
         if outcome.scan:
             return
-        for columns in self._rows(ways[outcome.way]):
+        parts = self._rows(ways[outcome.way]) if outcome.rows is None else self._here(outcome.rows)
+        for columns in parts:
             yield self._batch(columns, scanned=None)
 
     def _says(self, *, scanned: bool) -> Iterator[pa.RecordBatch]:
@@ -101,6 +102,15 @@ class AskedKeys:
         return asked_or_scanned(
             self.server, job, ways, self.scan_seconds, self.scan_money, place=place, use=self.use
         )
+
+    def _here(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
+        """Yield rows that have come with the outcome."""
+        if rows.num_rows:
+            whole = rows.combine_chunks()
+            yield [
+                pa.concat_arrays(column.chunks).cast(kind)
+                for column, kind in zip(whole.columns, self.types, strict=True)
+            ]
 
     def _rows(self, way: KeysOfWay) -> Iterator[list[pa.Array]]:
         """Yield the rows of keys as they come."""
