@@ -21,7 +21,7 @@ from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
-from eddyline.engine.policies.guarded import checked_allotment, checked_order
+from eddyline.engine.policies.guarded import checked_allotment, checked_order, shortened
 from eddyline.engine.policies.policy import Allotment, Policy, begin_with, no_overhead
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.prior import Prior
@@ -375,9 +375,13 @@ def _told(policy: str, what: str) -> Iterator[None]:
     """Say of any error what was tried."""
     try:
         yield
-    except Exception as error:
-        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-        raise AssertionError(f"policy {policy} fails with {what}: {kind}{error}") from error
+    except AssertionError as error:
+        raise AssertionError(f"policy {policy} fails with {what}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        why = shortened(error)
+        raise AssertionError(f"policy {policy} fails with {what}: {why}") from error
 
 
 @contextmanager

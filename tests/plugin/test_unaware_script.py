@@ -55,6 +55,7 @@ def test_any_client_can_ask_what_happened(said: Said) -> None:
     assert said["report"]["rows"] == [2_000]
     assert "2,000 rows in" in said["report"]["text"]
     assert "even" in said["explain"]["text"]
+    assert said["explain"]["found"] == {"blocks": 1, "claimable": 0, "left": 0, "dropped": 0}
     assert said["live"]["same"]
     assert said["live"]["page"] > 1_000
     assert "asks for no rows" in said["command"]["text"]

@@ -97,8 +97,9 @@ data = json.loads(report["json"])
 say(
     name="report", text=report["report"], rows=[block["run"]["rows_in"] for block in data["blocks"]]
 )
-explained = spark.sql("SELECT explain FROM eddyline_explain('SELECT * FROM some')").collect()[0][0]
-say(name="explain", text=explained)
+explained = spark.sql("SELECT * FROM eddyline_explain('SELECT * FROM some')").collect()[0]
+told = json.loads(explained["json"])
+say(name="explain", text=explained["explain"], found={key: len(told[key]) for key in told})
 url = spark.sql("SELECT live FROM eddyline_live()").collect()[0][0]
 again = spark.sql("SELECT live FROM eddyline_live()").collect()[0][0]
 spark.table("some").count()

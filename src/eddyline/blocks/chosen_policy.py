@@ -57,8 +57,11 @@ def chosen_policy(policy: str | Policy) -> ChosenPolicy:
     lacking = [method for method in METHODS if not callable(getattr(policy, method, None))]
     if len(lacking) == len(METHODS):
         raise TypeError(f"policy is a name or an object of eddyline.Policy, not {policy!r}.")
-    name: object = getattr(policy, "name", None)
-    if not isinstance(name, str):
+    try:
+        name: object = getattr(policy, "name", None)
+    except Exception:  # noqa: BLE001 - whatever its property raises
+        name = None
+    if not isinstance(name, str) or not name:
         lacking.insert(0, "a name (a string)")
     if lacking:
         raise TypeError(

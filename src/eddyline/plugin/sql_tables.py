@@ -93,8 +93,13 @@ class SqlTables:
 
 def _explained(spark: SparkSession, query: str | None) -> tuple[str, str]:
     explanation = explain(catalyst.query_or_table(spark, _required("explain", query)))
-    left = [{"predicate": left.text, "why": str(left.why)} for left in explanation.left]
-    return str(explanation), json.dumps({"left": left}, default=str)
+    found = {
+        "blocks": [str(block) for block in explanation.blocks],
+        "claimable": [str(block) for block in explanation.claimable],
+        "left": [{"predicate": left.text, "why": str(left.why)} for left in explanation.left],
+        "dropped": explanation.dropped,
+    }
+    return str(explanation), json.dumps(found)
 
 
 def _reported(spark: SparkSession, query: str | None) -> tuple[str, str]:

@@ -55,11 +55,16 @@ def broken() -> object:
     raise ZeroDivisionError("by\nnothing")
 
 
+def exits() -> object:
+    raise SystemExit(3)
+
+
 FAILURES: Mapping[str, tuple[Callable[[], object], str]] = {
     "raises": (
         broken,
         r"^ZeroDivisionError: by nothing \(in route, line \d+ of test_guarded.py\)$",
     ),
+    "ends the process": (exits, r"^SystemExit: 3 \(in route, line \d+ of test_guarded.py\)$"),
     "an illegal module": (lambda: Allotment(7, 1), r"^ValueError: module 7 is none of the cand"),
     "a module that is done": (lambda: Allotment(-1, 1), "module -1 is none"),
     "no tuples": (lambda: Allotment(0, 0), "module 0 is to get 0 tuples"),
@@ -113,6 +118,16 @@ def test_from_its_failure_on_the_written_order_is_kept(kind: str) -> None:
     assert chosen == [(2, 5), (2, 5), (0, 5), (0, 5)]
     with pytest.raises(AssertionError, match=told):
         raise AssertionError(policy.failure)
+
+
+def test_what_a_person_interrupts_ends() -> None:
+    def interrupted() -> object:
+        raise KeyboardInterrupt
+
+    policy = GuardedPolicy("mine", lambda: Backwards(interrupted, after=0))
+    policy.start(Routes(2), np.random.default_rng(0))
+    with pytest.raises(KeyboardInterrupt):
+        policy.route(ENTERING, (0, 1), (0, 1), 5)
 
 
 class Failing(RankPolicy):
