@@ -30,6 +30,9 @@ from tests.validated import SETTINGS
 properties.register()
 
 
+files_with_spark: Final[set[Path]] = set()
+"""Files with tests that are marked so, once they are collected."""
+
 WITH_SPARK: Final = ("tests/app/", "tests/docs/", "tests/host/", "tests/oracle/", "tests/planner/")
 """Folders whose tests start Spark, be it in processes of their own."""
 
@@ -47,6 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) or item.nodeid.startswith(WITH_SPARK):
             item.add_marker("spark")
+            files_with_spark.add(item.path)
         for mark in item.iter_markers("slow"):
             longest[file_of(item)] = max(longest[file_of(item)], *mark.args)
     # Begun last, a file that is long would keep one process busy when all others have nothing left.
@@ -91,13 +95,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def each_file_begins_alike() -> Iterator[None]:
+def each_file_begins_alike(request: pytest.FixtureRequest) -> Iterator[None]:
     """Undo what a file's tests leave of Spark: its views, and a session of their own as active.
 
     Catalyst writes instants in the time zone of the active session, whatever frame they are in.
     """
     yield
-    if SparkSession.getActiveSession() is None:
+    if request.path not in files_with_spark or SparkSession.getActiveSession() is None:
         return
     session = SparkSession.builder.getOrCreate()
     session.createDataFrame([], "id int")  # makes it the active one
