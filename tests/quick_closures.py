@@ -2,8 +2,8 @@
 
 Before each job Spark reads the classes of its functions, byte by byte, for references that the
 functions need not take along and for a ``return`` in them, and serializes the functions once more
-than it has to: a fifth of what the JVM computes for a small query that is known already. That is of
-use to functions written in Scala, which no test of ours has.
+than it has to: a fifth of what the JVM computes for small queries, where it has run such before.
+That is of use to functions written in Scala, which no test of ours has.
 """
 
 from __future__ import annotations

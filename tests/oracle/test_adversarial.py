@@ -17,7 +17,7 @@ from bench.adversarial.orders import Triangle
 from bench.against_plain import JOINS, adapted
 from bench.answers import require_same_rows
 
-pytestmark = pytest.mark.slow(120)
+pytestmark = pytest.mark.slow(80)
 
 SIZE = 0.02
 """Of the benchmark's tables: each query has rows left."""

@@ -34,7 +34,7 @@ from eddyline.monitor.status import Kept
 from eddyline.planner.block_registry import registry_of
 from tests.fresh_process import printed_lines
 
-pytestmark = pytest.mark.slow(40)
+pytestmark = pytest.mark.slow(30)
 
 WHOLE_ROUNDS = 2
 """Rounds of all shapes; the rest of the queries are those that take a tenth of a second."""
