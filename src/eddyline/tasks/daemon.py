@@ -19,7 +19,7 @@ import socket
 import struct
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
@@ -60,6 +60,21 @@ def without_archive(paths: list[str]) -> list[str]:
         (folder for folder in folders if (folder / "pyspark" / "__init__.py").exists()), None
     )
     return [path for path in paths if package is None or Path(path) != package / ARCHIVE]
+
+
+def forget_readers(left_out: Collection[str]) -> None:
+    """Let go of what reads archives that are not on the path.
+
+    It would read their tables of contents again in each new worker, where Spark says that paths
+    have changed: 5 to 10 ms.
+
+    >>> sys.path_importer_cache["left/out.zip"] = None
+    >>> forget_readers(["left/out.zip"])
+    >>> "left/out.zip" in sys.path_importer_cache
+    False
+    """
+    for path in left_out:
+        sys.path_importer_cache.pop(path, None)
 
 
 def prepare() -> None:
@@ -121,7 +136,10 @@ def have_any_text_written(worker: Any) -> None:  # noqa: ANN401 - a module of Py
 
 
 if __name__ == "__main__":
-    sys.path[:] = without_archive(sys.path)
+    kept = without_archive(sys.path)
+    left_out = set(sys.path).difference(kept)
+    sys.path[:] = kept
+    forget_readers(left_out)
     prepare()
     from pyspark import daemon, worker
 
