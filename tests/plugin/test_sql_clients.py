@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from eddyline.host.java import java_for_launch
+from tests.http_service import HttpService, Reply, Request
 from tests.plugin.applications import PLUGIN, command, environment, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow(60)]
@@ -47,6 +48,28 @@ def test_the_shell_of_spark(tmp_path: Path) -> None:
     switched = next(n for n, line in enumerate(lines) if line.startswith("spark.eddyline.enabled"))
     assert "eddy[" in "".join(lines[:switched])
     assert "eddy[" not in "".join(lines[switched:])
+
+
+AIRCRAFT: Final = """
+    CREATE TABLE IF NOT EXISTS aircraft (tail STRING, seats INT)
+    USING eddyline_lookup OPTIONS (url 'URL/{tail}', bind 'tail')
+"""
+
+SEATS: Final = """
+    SELECT a.seats FROM VALUES ('N1'), ('N22'), ('N1') AS f(tail)
+    JOIN aircraft a ON a.tail = f.tail ORDER BY 1
+"""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[HttpService]:
+    """Aircraft with as many seats as characters in the path of their request."""
+
+    def answer(request: Request) -> Reply:
+        return Reply([{"seats": len(request.path)}])
+
+    with HttpService(answer) as started:
+        yield started
 
 
 def free_port() -> int:
@@ -107,14 +130,15 @@ def wait_for(*ports: int) -> None:
                 break
 
 
-def test_jdbc(spark: SparkSession, server: Server) -> None:
+def test_jdbc(spark: SparkSession, server: Server, service: HttpService) -> None:
     java: Any = spark.sparkContext._jvm
     url = f"jdbc:hive2://127.0.0.1:{server.jdbc}"
+    made = AIRCRAFT.replace("URL", service.url)
     connection = java.org.apache.hive.jdbc.HiveDriver().connect(url, java.java.util.Properties())
     answers = []
     try:
         statement = connection.createStatement()
-        for asked in ASKED:
+        for asked in (made, SEATS, *ASKED):
             statement.execute(asked)
             rows, answer = statement.getResultSet(), ""
             while rows.next():
@@ -122,7 +146,8 @@ def test_jdbc(spark: SparkSession, server: Server) -> None:
             answers.append(answer)
     finally:
         connection.close()
-    counted, adapted, _, plain = answers
+    _, seats, counted, adapted, _, plain = answers
+    assert seats == "334", server.log.read_text()  # N1 twice, N22 once
     assert counted == "50", server.log.read_text()
     assert "eddy[" in adapted
     assert "eddy[" not in plain
@@ -145,15 +170,39 @@ spark.conf.set("spark.eddyline.enabled", "true")
 with eddyline.disable(spark):
     disabled = spark.sql("EXPLAIN SELECT * FROM some").collect()[0][0]
 eddy = ["eddy[" in text for text in (plan, off, disabled)]
+frame.createOrReplaceTempView("`my view`")
+spark.sql("SELECT * FROM eddyline_explain('`my view`')").collect()
+def refused(call):
+    try:
+        spark.sql(f"SELECT * FROM {call}").collect()
+    except Exception as error:
+        return str(error).splitlines()[0]
+wrong = [refused(call) for call in json.loads(sys.argv[3])]
+spark.sql(sys.argv[4])
+seats = [row.seats for row in spark.sql(sys.argv[5]).collect()]
+tails = spark.createDataFrame([("N333",), ("N1",)], "tail string")
+seats += sorted(row.seats for row in tails.join(spark.table("aircraft"), "tail").collect())
 again = spark.conf.get("spark.eddyline.enabled")
-print(json.dumps({"found": found, "eddy": eddy, "again": again, "report": report}))
+print(json.dumps(
+    {"found": found, "eddy": eddy, "again": again, "report": report}
+    | {"wrong": wrong, "seats": seats}))
 """
 
+WRONG: Final = {
+    "eddyline_report('some', 'other')": "eddyline_report takes one argument at most, not 2",
+    "eddyline_report(rand())": "eddyline_report needs a constant text",
+    "eddyline_report()": "eddyline_report needs a view or a query",
+    "eddyline_status('some')": "eddyline_status() takes no argument",
+    "eddyline_explain('SHOW TABLES')": "neither a view nor a query, but a command: SHOW TABLES",
+}
+"""Calls that are wrong, and what is said to them."""
 
-def test_spark_connect(tmp_path: Path, server: Server) -> None:
+
+def test_spark_connect(tmp_path: Path, server: Server, service: HttpService) -> None:
     pytest.importorskip("grpc", reason="the client of Spark Connect needs it")
+    told = (QUERY, json.dumps([*WRONG]), AIRCRAFT.replace("URL", service.url), SEATS)
     run = subprocess.run(
-        [sys.executable, "-c", CLIENT, f"sc://127.0.0.1:{server.connect}", QUERY],
+        [sys.executable, "-c", CLIENT, f"sc://127.0.0.1:{server.connect}", *told],
         capture_output=True,
         text=True,
         check=False,
@@ -161,9 +210,12 @@ def test_spark_connect(tmp_path: Path, server: Server) -> None:
         cwd=tmp_path,
         env=environment(),
     )
-    assert run.returncode == 0, (run.stderr, server.log.read_text())
+    assert run.returncode == 0, run.stderr + server.log.read_text()
     said = json.loads(run.stdout.splitlines()[-1])
     assert said["found"] == [50, 50, 50]
     assert said["eddy"] == [True, False, False]
     assert said["again"] == "true"
     assert "300 rows in" in said["report"]
+    for refusal, expected in zip(said["wrong"], WRONG.values(), strict=True):
+        assert expected in refusal
+    assert said["seats"] == [3, 3, 4, 3, 5]

@@ -46,6 +46,9 @@ _DOING: Final = frozenset(
 _SCRIPT: Final = "org.apache.spark.sql.exceptions.SqlScriptingException"
 """What Spark 4.0 raises for BEGIN … END where a session does not let it run."""
 
+_NAME: Final = re.compile(r"(\w+|`([^`]|``)+`)(\.(\w+|`([^`]|``)+`))*")
+"""The name of a view or a table, as SQL writes it."""
+
 _DROPPED: Final = "dropped_filters"
 
 
@@ -251,12 +254,12 @@ def query_or_table(spark: SparkSession, text: str) -> ClassicDataFrame:
     Nothing runs. Raises PySpark's ``ParseException`` for what is no SQL, and its
     ``AnalysisException`` for what is not there.
     """
-    if re.fullmatch(r"[\w.`]+", text.strip()):
+    if _NAME.fullmatch(text.strip()):
         found = spark.table(text.strip())
     elif is_query(spark, text):
         found = spark.sql(text)
     else:
-        raise ValueError(f"it does something and asks for no rows: {text}")
+        raise ValueError(f"neither a view nor a query, but a command: {text}")
     if not is_classic(found):
         raise TypeError(text)
     return found

@@ -41,11 +41,23 @@ final class AskedTables extends Rule {
 
     /** What stands for a table function until it is answered. */
     static LogicalPlan asked(String name, Seq arguments) {
-        Object argument = arguments.isEmpty() ? null : ((Expression) arguments.apply(0)).eval(null);
+        if (arguments.length() > 1) {
+            throw new IllegalArgumentException("eddyline_" + name + " takes one argument at most, not "
+                + arguments.length());
+        }
+        Object argument = arguments.isEmpty() ? null : constant(name, (Expression) arguments.apply(0));
         StructType columns = new StructType().add(name, DataTypes.StringType).add("json", DataTypes.StringType);
         LocalRelation made = relation((Seq) DataTypeUtils.toAttributes(columns), new ArrayList());
         made.setTagValue(QUESTION, new String[] {name, argument == null ? null : argument.toString()});
         return made;
+    }
+
+    private static Object constant(String name, Expression argument) {
+        if (!argument.resolved() || !argument.foldable()) {
+            throw new IllegalArgumentException("eddyline_" + name + " needs a constant text, as in eddyline_" + name
+                + "('my_view'), not " + argument.sql());
+        }
+        return argument.eval(null);
     }
 
     public TreeNode apply(TreeNode tree) {

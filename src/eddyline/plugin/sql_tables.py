@@ -35,6 +35,8 @@ PAGES: Final = 20
 REGISTER: Final = "functions"
 """What is asked for when a session begins; nobody can ask for it in SQL."""
 
+_WITHOUT_ARGUMENT: Final = frozenset({"live", "status"})
+
 LOOKUP: Final = "lookup"
 """What is asked for when a plan has a lookup table of a catalog; likewise."""
 
@@ -67,6 +69,8 @@ class SqlTables:
             for function, made in self._given().items():
                 spark.udf.register(function, made)
             return None
+        if argument is not None and name in _WITHOUT_ARGUMENT:
+            raise ValueError(f"eddyline_{name}() takes no argument")
         return self._tables[name](spark, argument)
 
     def _live(self, spark: SparkSession, _: str | None) -> tuple[str, str]:

@@ -43,8 +43,8 @@ WAITS: Final = "Waits for quota"
 NO_BLOCKS: Final = "No part of this query runs in an eddy."
 
 REPORTED: Final = (
-    "A report is of the DataFrame that eddyline.adapt has returned, or of any under "
-    "eddyline.enable."
+    "Reports cover DataFrames that eddyline.adapt has returned, and all queries of a session under "
+    "eddyline.enable or the plug-in."
 )
 
 _NO_ACTION: Final = (
