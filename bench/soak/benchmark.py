@@ -23,6 +23,7 @@ from rich.table import Table
 
 from bench.report import WIDTH, argument_parser, progress
 from bench.soak.child import Child, Stretch, queries
+from bench.soak.sessions import sessions
 from bench.soak.streams import part
 
 PLAIN: Final = "plain"
@@ -33,11 +34,12 @@ PARTS: Final[Mapping[str, tuple[Serve, tuple[str, ...], int]]] = {
     "queries": (queries, (PLAIN, "adapt", "enable"), 5_000),
     "stream": (partial(part, "stream"), (PLAIN, "enable"), 2_000),
     "standing": (partial(part, "standing"), ("enable",), 2_000),
+    "sessions": (sessions, (PLAIN, "plug-in"), 4_000),
     "service": (partial(part, "service"), (PLAIN, "enable"), 2_000),
 }
 """What runs, in which modes, and how many times by default."""
 
-LEVEL: Final = frozenset({"stream", "standing", "service"})
+LEVEL: Final = frozenset({"stream", "standing", "service", "sessions"})
 """Parts that run one query again and again, and so must come to a level: see `failures_of`."""
 
 FIRST: Final = 100

@@ -69,6 +69,13 @@ def held() -> Held:
     return Held(handles(), _private_memory(), heap, _workers_memory())
 
 
+def held_by(process: int) -> tuple[int, int, float]:
+    """Return the threads, the descriptors and the private kilobytes of another process."""
+    place = Path(f"/proc/{process}")
+    threads, descriptors = (len(list((place / what).iterdir())) for what in ("task", "fd"))
+    return threads, descriptors, _kilobytes(place / _MEMORY.name, "Private_")
+
+
 def _private_memory() -> float:
     """Return the kilobytes that only this process has, after what is free was given back."""
     ctypes.CDLL(None).malloc_trim(0)
