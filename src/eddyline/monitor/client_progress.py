@@ -11,8 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any
 
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.connect.shell.progress import ProgressHandler
@@ -20,15 +19,10 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from eddyline.connect.session_hook import chosen_client_session
+from eddyline.monitor.display import PATIENCE, Display
 from eddyline.monitor.progress_lines import fitting, tasks_bar
-from eddyline.monitor.screen import before_prompts, checked_console, screen_of
+from eddyline.monitor.screen import checked_console
 from eddyline.reports.wording import duration
-
-EVERY: Final = 0.2
-"""Seconds between two pictures."""
-
-PATIENCE: Final = 0.5
-"""Seconds after which an action is shown: what is over sooner needs no bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,60 +93,26 @@ class ClientActions(ProgressHandler):
         )
 
 
-class ClientProgress:
+class ClientProgress(Display):
     """What is shown while actions of a session run; it goes on until :meth:`stop`."""
 
     def __init__(self, spark: SparkSession, console: Console) -> None:
         """Begin, with the next action."""
         self._client = spark.client
         self._actions = ClientActions()
-        self._screen = screen_of(console)
-        self._showing = threading.Lock()
-        self._stopped = threading.Event()
-        self._leave_prompts = None if console.is_jupyter else before_prompts(self._settle)
-        self._thread = threading.Thread(target=self._show, name="eddyline-progress", daemon=True)
         self._client.register_progress_handler(self._actions)
-        self._thread.start()
+        super().__init__(console)
 
-    def stop(self) -> None:
-        """Show no more."""
-        if self._stopped.is_set():
-            return
-        self._stopped.set()
-        self._thread.join()
-        if self._leave_prompts is not None:
-            self._leave_prompts()
+    def _picture(self) -> ActionLines | None:
+        actions = tuple(self._actions.running(PATIENCE))
+        return ActionLines(actions, time.monotonic()) if actions else None
+
+    def _forget(self) -> None:
+        """Forget nothing: its server says when an action is over."""
+
+    def _end(self) -> None:
         with contextlib.suppress(ValueError):  # somebody has taken all handlers away
             self._client.remove_progress_handler(self._actions)
-
-    def __enter__(self) -> Self:
-        """Return this; :meth:`stop` at the end of the block."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        """Stop."""
-        self.stop()
-
-    def __repr__(self) -> str:
-        return "Progress of the actions of this session is shown; stop() ends it."
-
-    def _show(self) -> None:
-        while not self._stopped.wait(EVERY):
-            actions = tuple(self._actions.running(PATIENCE))
-            lines = ActionLines(actions, time.monotonic()) if actions else None
-            with self._showing, contextlib.suppress(OSError, ValueError):  # a closed terminal
-                self._screen.show(lines)
-        self._settle()
-
-    def _settle(self) -> None:
-        """Leave the terminal to a prompt."""
-        with self._showing, contextlib.suppress(OSError, ValueError):
-            self._screen.clear()
 
 
 def progress(
