@@ -32,6 +32,7 @@ TESTS: Final = (
     "tests/planner/test_main_paths.py",
     "tests/planner/test_outer_lookups.py",
     "tests/planner/test_settings.py",
+    "tests/plugin/test_sql_clients.py",
     "tests/plugin/test_unaware_script.py",
     "tests/host/test_versions.py",
     "tests/quirks",
