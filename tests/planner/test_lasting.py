@@ -79,7 +79,7 @@ def test_a_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession) -
 
 PROGRAM = dedent(
     """
-    import ctypes, gc, resource, threading, time
+    import ctypes, gc, itertools, resource, threading, time
     from py4j.clientserver import ClientServerConnection
     import eddyline
     from eddyline.planner import enabling
@@ -88,8 +88,10 @@ PROGRAM = dedent(
     spark = eddyline.session("lasting", master="local[2]")
     f, g = F.udf(lambda n: n % 2 == 0, "boolean"), F.udf(lambda n: n % 3 == 0, "boolean")
 
-    def adapted():
-        query = spark.range(50).filter(f("id") & g("id"))
+    sizes = itertools.count(51)
+
+    def adapted():  # a query that is new: of others it is known what becomes of them
+        query = spark.range(next(sizes)).filter(f("id") & g("id"))
         return "eddy[" in query._jdf.queryExecution().optimizedPlan().toString()
 
     def in_a_row(wanted):
