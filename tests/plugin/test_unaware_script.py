@@ -58,7 +58,7 @@ def test_any_client_can_ask_what_happened(said: Said) -> None:
     assert said["explain"]["found"] == {"blocks": 1, "claimable": 0, "left": 0, "dropped": 0}
     assert said["live"]["same"]
     assert said["live"]["page"] > 1_000
-    assert "asks for no rows" in said["command"]["text"]
+    assert "neither a view nor a query, but a command" in said["command"]["text"]
     assert said["still there"]["count"] == 200
 
 
