@@ -19,6 +19,7 @@ import eddyline
 
 SPARK = SparkSession.builder.getOrCreate()  # functions are Connect's from here on
 
+from tests.connect.client_shapes import CLIENT_SHAPES, ClientShape  # noqa: E402 - likewise
 from tests.planner.shapes import SHAPES, Shape  # noqa: E402 - which declares some
 
 
@@ -51,7 +52,36 @@ def told_of(shape: Shape) -> dict[str, object]:
     }
 
 
+def told_of_client_shape(shape: ClientShape) -> dict[str, object]:
+    """Return what becomes of a shape that is a client's."""
+    for key, value in shape.settings.items():
+        SPARK.conf.set(key, value)
+    try:
+        df = shape.build(SPARK)
+        fast = eddyline.adapt(df)
+        found = {
+            "rows": [outcome(df), outcome(fast)],
+            "schemas": [df.schema.json(), fast.schema.json()],
+            "explained": str(eddyline.explain(fast)),
+        }
+    finally:
+        for key in shape.settings:
+            SPARK.conf.unset(key)
+    return {"shape": shape.name, **found}
+
+
+def outcome(df: DataFrame) -> list[str] | str:
+    """Return the bag of rows, or the error in place of it."""
+    try:
+        return rows(df)
+    except Exception as error:  # noqa: BLE001 - it is compared
+        return f"{type(error).__name__}: {error}"
+
+
 def told(names: list[str]) -> Iterator[dict[str, object]]:
+    for of_client in CLIENT_SHAPES:
+        if not names or of_client.name in names:
+            yield told_of_client_shape(of_client)
     for shape in SHAPES:
         if not names or shape.name in names:
             yield told_of(shape)

@@ -16,12 +16,18 @@ from pyspark.sql.connect import functions
 from pyspark.sql.connect.column import Column
 from pyspark.sql.connect.expressions import ColumnReference
 from pyspark.sql.connect.proto import Relation
-from pyspark.sql.types import BooleanType, DoubleType, StringType
+from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField
 
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.connect.added_columns import COLUMN, AddedColumns, added_columns, below
+from eddyline.connect.added_columns import (
+    COLUMN,
+    AddedColumns,
+    added_columns,
+    below,
+    fields_of_items,
+)
 from eddyline.connect.filter_runs import claimed, questions
-from eddyline.connect.messages import attribute, conjuncts, python_functions, text_of
+from eddyline.connect.messages import attribute, conjuncts, key_of, python_functions, text_of
 
 F: Any = functions  # Connect's columns have more to them than their types say
 
@@ -49,6 +55,15 @@ def chain(*steps: Any) -> Relation:  # noqa: ANN401 - conditions, and names with
             above.filter.input.CopyFrom(relation)
             above.filter.condition.CopyFrom(step._expr.to_plan(None))
         relation = above
+    return relation
+
+
+def listed(below: Relation, *columns: Any) -> Relation:  # noqa: ANN401 - Connect's columns
+    """Return a select list over a relation."""
+    relation = Relation()
+    relation.common.plan_id = 200
+    relation.project.input.CopyFrom(below)
+    relation.project.expressions.extend(column._expr.to_plan(None) for column in columns)
     return relation
 
 
@@ -177,3 +192,66 @@ def test_the_block_is_put_below_and_its_values_are_taken() -> None:
     left = [one.function_name for one in python_functions(top)]
     assert left == ["str"]
     assert all(conjuncts(link.filter.condition) for link in links if link.HasField("filter"))
+
+
+def test_a_select_list_takes_the_values_of_conditions() -> None:
+    filtered = chain((score("id") > 1) & (F.col("id") > 3))
+    relation = listed(filtered, (score("id") + 1).alias("more"), label("id"), F.col("id"))
+    found = added_columns(relation, lambda _: False)
+    assert found is not None
+    run = found.run
+    asked, _ = questions(run)
+    types = dict.fromkeys(asked, '"long"')
+    claim = claimed(run, types, SessionSettings("UTC"), ansi=True, wanted=found.calls)
+    assert claim.block is not None  # though there is one term
+    assert found.unnamed(claim.outputs) == []
+    links = found.rewrite(claim, attribute("eddy"))
+    kinds = [link.WhichOneof("rel_type") for link in links]
+    assert kinds == ["project", "filter", "project", "range"]
+    texts_of = [text_of(one) for one in relation.project.expressions]
+    assert texts_of == [f"({COLUMN}.v0 + 1)", "str(id)", "id"]
+    assert [text_of(one) for one in conjuncts(links[1].filter.condition)] == ["(id > 3)"]
+
+
+def test_a_star_is_without_the_column_of_the_block() -> None:
+    relation = listed(chain(score("id") > 1), F.col("*"), score("id"))
+    found = added_columns(relation, lambda _: False)
+    assert found is not None
+    (call,) = found.calls
+    assert found.unnamed({key_of(call): "v0"}) == [1]
+    run = found.run
+    asked, _ = questions(run)
+    types = dict.fromkeys(asked, '"long"')
+    claim = claimed(run, types, SessionSettings("UTC"), ansi=True, wanted=found.calls)
+    top = found.rewrite(claim, attribute("eddy"))[0]
+    assert list(top.drop.column_names) == [COLUMN]
+    assert top.drop.input.common.plan_id == 200
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        F.struct("*"),
+        F.expr("id + 1"),
+        F.explode(F.array("id")),
+        noise("id"),
+        label("id"),  # nothing asks for it
+    ],
+)
+def test_select_lists_that_are_not_plain_stay(item: Any) -> None:  # noqa: ANN401 - likewise
+    alone = listed(chain(good("id")), item)
+    assert added_columns(alone, lambda _: False) is None
+    shared = listed(chain(score("id") > 1), item, score("id").alias("s"))
+    plain = text_of(item._expr.to_plan(None)) == "str(id)"
+    assert (added_columns(shared, lambda _: False) is not None) == plain
+
+
+def test_fields_are_those_of_items() -> None:
+    a, b, c = (StructField(name, StringType()) for name in "abc")
+    star, one, other = (col._expr.to_plan(None) for col in (F.col("*"), F.col("a"), label("b")))
+    assert fields_of_items([one, other], 0, [a, b]) == [a, b]
+    assert fields_of_items([one, star, other], 0, [a, b, b, c]) == [a, None, c]
+    assert fields_of_items([star, other], 0, [c]) == [None, c]
+    assert fields_of_items([one, star, star], 0, [a, b, c]) is None
+    assert fields_of_items([one, other], 1, [b]) == [None, b]
+    assert fields_of_items([one, other], 0, [b]) is None

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from eddyline.quirks.pyspark_at_hand import MINOR
+from tests.connect.client_shapes import CLIENT_SHAPES, ClientShape
 from tests.connect.connect_server import connect_server, lacking
 from tests.planner.shapes import SHAPES
 
@@ -46,7 +47,6 @@ NO_BLOCK: Final = UNREACHABLE | {
     "deterministic_beside_not",
     "guarded_division",
     "intervals",
-    "over_a_join",
     "timestamps",
 }
 """Shapes of which classic Spark's plans have a block, and a client's have none."""
@@ -95,6 +95,24 @@ def test_shapes(name: str, shapes: Mapping[str, Any]) -> None:
         assert any("the plug-in on the server would" in left for left in entry["left"])
 
 
+@pytest.mark.parametrize("shape", CLIENT_SHAPES, ids=lambda shape: shape.name)
+def test_shapes_of_a_client(shape: ClientShape, shapes: Mapping[str, Any]) -> None:
+    entry = shapes[shape.name]
+    plain, adapted = entry["rows"]
+    if shape.raises:
+        assert shape.raises in plain
+        assert shape.raises in adapted
+    else:
+        assert adapted == plain
+        assert len(plain) > 0
+        assert isinstance(plain, list)
+    assert entry["schemas"][0] == entry["schemas"][1]
+    for text in shape.told:
+        assert text in entry["explained"]
+    for text in shape.untold:
+        assert text not in entry["explained"]
+
+
 @pytest.fixture(scope="module")
 def verbs(server: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     found = told(server, "verbs_client", tmp_path_factory.mktemp("verbs"))
@@ -137,7 +155,7 @@ def test_what_is_left_keeps_its_place_among_kinds(verbs: Mapping[str, Any]) -> N
 def test_all_queries_of_a_session(verbs: Mapping[str, Any]) -> None:
     entry = verbs["enabled"]
     assert entry["same"]
-    assert entry["adapted"] == [True, 2]  # in the blocks of before, and in no others
+    assert entry["adapted"] == [True, 1]  # in the block of before, and in no other
     assert entry["rows"] == 1000
     assert entry["shown"] == 8
     assert entry["written"] == 100
@@ -179,6 +197,17 @@ def test_filters_on_added_columns_are_decided_where_these_are_made(
     plain, adapted, limited = entry["calls"]
     assert adapted < plain  # which calls the function once more for the column
     assert limited < 500  # Spark pushes a filter from above below the block
+
+
+def test_functions_are_called_less_often_than_by_plain_spark(verbs: Mapping[str, Any]) -> None:
+    entry = verbs["fewer_calls"]
+    assert entry["handed"] == [True, 3000, 2000, 2000]
+    assert entry["late"] == [True, 2000, 10, 10]
+    assert entry["first"]  # the rows are found before a function is called
+    same, plain, remembering, forgetting = entry["alone"]
+    assert same
+    assert plain == forgetting == 2000
+    assert remembering < 2000
 
 
 def test_concurrent_functions_are_called_by_the_tasks(verbs: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ if lacking() or MINOR < (4, 1):
 
 from pyspark.sql.connect import functions
 from pyspark.sql.connect.proto import Relation
-from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
+from pyspark.sql.types import BooleanType, DateType, DoubleType, LongType, StringType
 
 from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings
@@ -28,7 +28,8 @@ from eddyline.connect.messages import (
     python_holders,
     text_of,
 )
-from eddyline.connect.plan_rewriting import PlanRewriting, parts_that_wait
+from eddyline.connect.plan_rewriting import parts_that_wait
+from eddyline.connect.plan_walk import PlanRewriting
 from eddyline.connect.sent_functions import needs_driver
 from eddyline.connect.verbs import require_all_placed
 from eddyline.errors import ConnectNotSupportedError, FunctionPlaceError
@@ -47,6 +48,7 @@ good = udf(lambda n: n > 1, BooleanType())
 short = udf(lambda text: len(text) < 3, BooleanType())
 score = udf(lambda n: n / 2, DoubleType())
 label = udf(str, StringType())
+born = udf(lambda n: n, DateType())
 plus = udf(lambda n: n + 1, LongType(), arrow=False)
 even = udf(lambda n: n % 2 == 0, BooleanType(), arrow=False)
 
@@ -104,6 +106,7 @@ def texts(*conditions: Any) -> list[str]:  # noqa: ANN401 - likewise
         (score("id") * 2 - 1 < 3, "((f(id) * 2.0) - 1.0) < 3.0"),
         (F.when(good("id"), F.lit(col=True)).otherwise(short("text")), "CASE WHEN f(id) THEN True"),
         (F.coalesce(good("id"), F.lit(col=False)), "coalesce(f(id), False)"),
+        (born("id") > F.lit("2022-01-31").cast("date"), "f(id) > datetime.date(2022, 1, 31)"),
     ],
 )
 def test_what_is_understood(condition: Any, text: str) -> None:  # noqa: ANN401 - likewise
@@ -120,6 +123,8 @@ def test_what_is_understood(condition: Any, text: str) -> None:  # noqa: ANN401 
         good("id") | (F.lit(1) / F.col("x") > 2),  # may raise
         good(F.expr("id + 1")),  # there may be a function in it
         F.coalesce(score("id"), F.lit(1)) > 3,
+        born("id") > F.lit("2022-1-31").cast("date"),  # Spark may know better
+        born("id") > F.lit("2022-02-31").cast("date"),
     ],
 )
 def test_what_is_left(condition: Any) -> None:  # noqa: ANN401 - likewise
@@ -133,6 +138,10 @@ def test_one_term_is_not_worth_routing() -> None:
     claim = claim_of(good("id"), F.col("id") > 3)
     assert claim.block is None
     assert "fewer than two" in str(claim.left[0])
+    assert claim.each_alone
+    odd = F.upper(label("id")) == "A"  # is left
+    assert not claim_of(good("id") & odd).each_alone
+    assert not claim_of(good("id") & short("text")).each_alone
 
 
 def test_spark_asks_one_kind_after_the_other() -> None:

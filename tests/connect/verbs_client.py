@@ -273,6 +273,29 @@ def added_columns() -> dict[str, Any]:
     }
 
 
+def fewer_calls() -> dict[str, Any]:
+    """Queries in which a function need not be called as often as plain Spark does."""
+    with tempfile.TemporaryDirectory() as folder:
+        score = udf(noted(folder), "double", useArrow=True)
+        some = numbers(2000).withColumn("k", col("id") % 10)
+        queries = {
+            "handed": some.filter(score("id") > 49).select("id", score("id").alias("s")),
+            "late": some.select("id", score("id").alias("s")).orderBy(F.desc("id")).limit(10),
+            "alone": some.filter(score("k") > 4),
+        }
+        told: dict[str, Any] = {}
+        for name, df in queries.items():
+            plain = [rows(df), noted_in(folder)]
+            for remember in (True, False):
+                fast = eddyline.adapt(df, remember=remember)
+                same = rows(fast) == plain[0]
+                told.setdefault(name, [same, plain[1]]).append(noted_in(folder))
+                told[name][0] &= same
+        with redirect_stdout(io.StringIO()) as planned:
+            eddyline.adapt(queries["late"]).explain()
+    return {**told, "first": "TakeOrdered" in planned.getvalue().partition("EvalPython")[2]}
+
+
 def concurrent() -> dict[str, Any]:
     """Concurrent functions, which each worker process calls for its tasks."""
     with tempfile.TemporaryDirectory() as folder:
@@ -432,6 +455,7 @@ def remembering() -> dict[str, Any]:
 SCENARIOS = (
     remembering,
     added_columns,
+    fewer_calls,
     concurrent,
     progress,
     learning,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -48,6 +49,14 @@ class LeftToSpark:
     def __str__(self) -> str:
         """Return one line for people."""
         return f"{self.text}: {self.why}"
+
+
+def worded_beside(left: LeftToSpark, remembering: Collection[tuple[bytes, ...]]) -> LeftToSpark:
+    """Return what is left, worded for functions that remember all the same, given as pickled."""
+    if not left.functions or not left.functions <= set(remembering):
+        return left
+    what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"
+    return replace(left, detail=what)
 
 
 class DeclinedError(Exception):

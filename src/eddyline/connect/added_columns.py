@@ -1,10 +1,10 @@
-"""Filters on columns that functions made further down: one block decides them, and makes these.
+"""Filters whose functions make columns, too: one block decides them, and makes these.
 
 A chain of ``withColumn`` and ``filter`` is read from its lowest end: each condition is told in
 terms of what the chain stands on, with each added column in it replaced by what makes it. The block
 stands at that end as a column of its own, and the columns of the chain take their values from
-there, so no function is called once more for them; at the top of the chain the block's own column
-is dropped again.
+there, so no function is called once more for them. So does a select list, or an aggregate, right
+above the chain. At its top the block's own column is dropped again.
 
 Spark pushes a filter below the column that it is on, and makes that twice: the block, too. So no
 filter drops the rows that the block rejects, but a generator, which makes no row of them. Filters
@@ -13,12 +13,15 @@ on other columns, wherever they stand above, Spark pushes below it as ever.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql.connect import proto
 from pyspark.sql.connect.plan import LogicalPlan
+from pyspark.sql.types import StructField
 
 from eddyline.connect.filter_runs import FilterClaim, FilterConjunct, FilterRun
 from eddyline.connect.messages import (
@@ -27,6 +30,7 @@ from eddyline.connect.messages import (
     aliased,
     attribute,
     called,
+    columns_in,
     conjunction,
     conjuncts,
     copied,
@@ -37,11 +41,11 @@ from eddyline.connect.messages import (
     is_plain,
     key_of,
     named,
-    operands,
     python_functions,
 )
 from eddyline.connect.push_down import GENERATORS
-from eddyline.connect.sent_functions import python_call
+from eddyline.connect.select_lists import has_nested_groups
+from eddyline.connect.sent_functions import calls_at, replace_calls
 from eddyline.tasks.filter_task import KEEP
 
 COLUMN: Final = "__eddyline_block__"
@@ -51,7 +55,8 @@ LARGEST: Final = 1 << 20
 """Bytes of a condition in terms of what a chain stands on: ``b = a + a``, ``c = b + b``, … double.
 """
 
-_NAME: Final = re.compile(r"[^\W\d]\w*")
+NAME: Final = re.compile(r"[^\W\d]\w*")
+"""A name of a column that stands for itself."""
 
 
 class _UnclearError(Exception):
@@ -71,12 +76,7 @@ class _Columns:
     def told(self, expression: Expression) -> Expression:
         """Return an expression with each added column replaced; _UnclearError."""
         copy = copied(expression)
-        looks = [
-            one
-            for one in everything(copy)
-            if isinstance(one, Expression) and one.HasField("unresolved_attribute")
-        ]
-        for look in looks:
+        for look in columns_in(copy):
             self._tell(look)
             if copy.ByteSize() > LARGEST:
                 raise _UnclearError
@@ -112,28 +112,12 @@ class _AddedColumn:
 
     def calls(self) -> Iterator[Expression]:
         """Yield the calls in it, told, those that contain others after these."""
-        yield from reversed(list(_calls_at(self.told)))
+        yield from reversed([one for one, _ in calls_at(self.told)])
 
     def rewrite(self, outputs: Mapping[bytes, str]) -> None:
         """Take the values of calls, by what they say, from fields of the block."""
-        pending = [self.expression]
-        while pending:
-            one = pending.pop()
-            called = python_call(one) is not None
-            output = outputs.get(key_of(self.columns.told(one))) if called else None
-            if output is None:
-                pending.extend(operands(one))
-            else:
-                one.CopyFrom(field_of(attribute(COLUMN), output))
-
-
-def _calls_at(expression: Expression) -> Iterator[Expression]:
-    pending = [expression]
-    while pending:
-        one = pending.pop()
-        if python_call(one) is not None:
-            yield one
-        pending.extend(operands(one))
+        known = {key: field_of(attribute(COLUMN), output) for key, output in outputs.items()}
+        replace_calls(self.expression, lambda one: known.get(key_of(self.columns.told(one))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +125,14 @@ class AddedColumns:
     """A chain of filters and added columns, the topmost first.
 
     ``conditions`` are told in terms of what it stands on, the lowest first; ``written`` has each as
-    it stands in its filter.
+    it stands in its filter. ``items`` are those of a select list or an aggregate above all these.
     """
 
     nodes: tuple[Relation, ...]
     conditions: tuple[FilterConjunct, ...]
     written: tuple[Expression, ...]
     columns: tuple[_AddedColumn, ...]
+    items: tuple[_AddedColumn, ...] = ()
 
     @property
     def base(self) -> Relation:
@@ -167,15 +152,28 @@ class AddedColumns:
 
     @property
     def calls(self) -> list[Expression]:
-        """The calls in added columns, told; each once."""
-        found = {key_of(call): call for column in self.columns for call in column.calls()}
+        """The calls in added columns and items, told; each once."""
+        made = (*self.columns, *self.items)
+        found = {key_of(call): call for column in made for call in column.calls()}
         return list(found.values())
 
     @property
     def needed(self) -> bool:
-        """Whether a condition depends on a function only because of an added column."""
+        """Whether a condition asks what makes a column, or what an item is made of."""
         pairs = zip(self.conditions, self.written, strict=True)
-        return any(told.dependent and not has_python(written) for told, written in pairs)
+        if any(told.dependent and not has_python(written) for told, written in pairs):
+            return True
+        asked = {key_of(one) for told in self.conditions for one, _ in calls_at(told.expression)}
+        return not asked.isdisjoint(map(key_of, self.calls))
+
+    def unnamed(self, outputs: Mapping[bytes, str]) -> list[int]:
+        """Return which items would have another name with ``outputs`` in their places."""
+        return [
+            n
+            for n, item in enumerate(self.items)
+            if not item.expression.HasField("alias")
+            and any(key_of(call) in outputs for call in item.calls())
+        ]
 
     def rewrite(self, claim: FilterClaim, block: Expression) -> list[Relation]:
         """Put a block in the place of the conditions it decides.
@@ -191,23 +189,52 @@ class AddedColumns:
         for level, node in enumerate(reversed(self.nodes)):
             if node.HasField("filter"):
                 node.filter.condition.CopyFrom(conjunction(left.get(level, [])))
-        for column in self.columns:
+        for column in (*self.columns, *self.items):
             column.rewrite(claim.outputs)
         deciding, top = _deciding(self.base, block), self.nodes[0]
         self.base.CopyFrom(deciding)
-        dropping = _new_relation()
-        dropping.drop.input.CopyFrom(top)
-        dropping.drop.column_names.append(COLUMN)
-        top.CopyFrom(dropping)
+        added = 1  # the one of the block
+        if not self.items or any(one.expression.HasField("unresolved_star") for one in self.items):
+            dropping = new_relation()
+            dropping.drop.input.CopyFrom(top)
+            dropping.drop.column_names.append(COLUMN)
+            top.CopyFrom(dropping)
+            added += 1
         found = [top]
-        for _ in range(len(self.nodes) + 2):  # the one of the block, and the one on top
+        for _ in range(len(self.nodes) + added):
             found.append(below(found[-1]))
         return found
 
 
+def fields_of_items(
+    items: Sequence[Expression], groups: int, fields: Sequence[StructField]
+) -> list[StructField | None] | None:
+    """Return the column of each item, given all columns; None where that is not certain.
+
+    What has none of its own is a star, or one of the first items, the ``groups``, if these are not
+    shown.
+    """
+    stars = [n for n, item in enumerate(items) if item.HasField("unresolved_star")]
+    more = len(fields) - len(items)
+    if not stars and more == 0:
+        return list(fields)
+    if len(stars) == 1 and more >= -1:
+        (n,) = stars
+        return [*fields[:n], None, *fields[n + 1 + more :]]
+    return [None] * groups + list(fields) if not stars and more == -groups else None
+
+
+def called_like(expression: Expression, field: StructField) -> Expression:
+    """Return an expression under the name of a column, and with what else is said of that."""
+    made = aliased(expression, field.name)
+    if field.metadata:
+        made.alias.metadata = json.dumps(field.metadata)
+    return made
+
+
 def _deciding(base: Relation, block: Expression) -> Relation:
     """Return the rows of a relation that a block keeps, with a column for the block."""
-    made = _new_relation()
+    made = new_relation()
     made.project.input.CopyFrom(base)
     made.project.expressions.add().unresolved_star.SetInParent()
     kept = called("when", field_of(block, KEEP), called("array", block))
@@ -221,7 +248,8 @@ def below(node: Relation) -> Relation:
     return found
 
 
-def _new_relation() -> Relation:
+def new_relation() -> Relation:
+    """Return an empty relation with a number of its own."""
     made = Relation()
     made.common.plan_id = LogicalPlan._fresh_plan_id()
     return made
@@ -231,7 +259,7 @@ def _new_relation() -> Relation:
 
 
 def added_columns(top: Relation, is_cached: Callable[[Relation], bool]) -> AddedColumns | None:
-    """Return the chain of which a filter is the topmost; None where no condition needs one.
+    """Return the chain of which a relation is the topmost; None where no condition needs one.
 
     It ends above what Spark ``is_cached``, and above the first relation in which something is not
     plain: what that filters is filtered before the block asks a function. O(relations x columns).
@@ -250,17 +278,50 @@ def added_columns(top: Relation, is_cached: Callable[[Relation], bool]) -> Added
 def _nodes(top: Relation, is_cached: Callable[[Relation], bool]) -> list[Relation]:
     nodes: list[Relation] = []
     node = top
+    if items_of(top):
+        if not all(map(is_clear_item, items_of(top))) or has_nested_groups(top):
+            return []
+        nodes.append(top)
+        node = below(top)
     while _is_link(node) and not (nodes and is_cached(node)):
         nodes.append(node)
         node = below(node)
     return nodes
 
 
+def items_of(node: Relation) -> list[Expression]:
+    """Return what a select list, or an aggregate by groups, computes; none of other relations."""
+    if node.HasField("project"):
+        return list(node.project.expressions)
+    aggregate = node.aggregate
+    if aggregate.group_type != proto.Aggregate.GroupType.GROUP_TYPE_GROUPBY:
+        return []
+    return [*aggregate.grouping_expressions, *aggregate.aggregate_expressions]
+
+
+def is_clear_item(item: Expression) -> bool:
+    """Whether an item shows all that is in it, and looks at no column that it does not name.
+
+    But for a whole star among those of a select list, and for ``count(*)``.
+    """
+    star = item.unresolved_star
+    if item.HasField("unresolved_star"):
+        return not star.HasField("unparsed_target") and not star.HasField("plan_id")
+    copy = copied(item)
+    for one in everything(copy):
+        function = one.unresolved_function if isinstance(one, Expression) else None
+        if function is not None and function.function_name == "count":
+            stars = [each for each in function.arguments if each.HasField("unresolved_star")]
+            if len(function.arguments) == len(stars) == 1:
+                del function.arguments[:]
+    return _is_clear(copy)
+
+
 def _is_link(node: Relation) -> bool:
     if node.HasField("filter"):
         return _is_clear(node.filter.condition)
     return node.HasField("with_columns") and all(
-        len(alias.name) == 1 and _NAME.fullmatch(alias.name[0]) and _is_clear(alias.expr)
+        len(alias.name) == 1 and NAME.fullmatch(alias.name[0]) and _is_clear(alias.expr)
         for alias in node.with_columns.aliases
     )
 
@@ -282,13 +343,14 @@ def _read(nodes: Sequence[Relation]) -> AddedColumns:
     added: list[_AddedColumn] = []
     told: list[tuple[int, Expression]] = []
     written: list[Expression] = []
+    items: list[_AddedColumn] = []
     for level, node in enumerate(reversed(nodes)):
         made = columns.made
         if node.HasField("filter"):
             for one in conjuncts(node.filter.condition):
                 written.append(copied(one))
                 told.append((level, columns.told(one)))
-        else:
+        elif node.HasField("with_columns"):
             aliases = node.with_columns.aliases
             of_node = [_AddedColumn(one.expr, columns.told(one.expr), columns) for one in aliases]
             added.extend(of_node)
@@ -296,7 +358,9 @@ def _read(nodes: Sequence[Relation]) -> AddedColumns:
             made = {**made, **{name: one.told for name, one in zip(names, of_node, strict=True)}}
             if len({name.lower() for name in made}) < len(made):
                 raise _UnclearError  # Spark may take them for one
+        else:
+            items = [_AddedColumn(one, columns.told(one), columns) for one in items_of(node)]
         columns = _Columns(made, {**columns.of_node, node.common.plan_id: made})
     lowest = min((level for level, one in told if has_python(one)), default=0)
     conditions = tuple(FilterConjunct(level, one, level > lowest) for level, one in told)
-    return AddedColumns(tuple(nodes), conditions, tuple(written), tuple(added))
+    return AddedColumns(tuple(nodes), conditions, tuple(written), tuple(added), tuple(items))

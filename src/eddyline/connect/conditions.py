@@ -9,9 +9,7 @@ condition has in it leaves it to Spark.
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +18,18 @@ from eddyline import expressions as ex
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.connect.constants import (
+    LITERALS,
+    as_type,
+    constant,
+    constant_or_same,
+    constant_text,
+    day,
+    one_type,
+    own_literal,
+    same_constant,
+    widened,
+)
 from eddyline.connect.messages import (
     COMPARISONS,
     LOGIC,
@@ -53,25 +63,6 @@ _TEXT_TESTS: Final = {
     "endsWith": StringTest.ENDS_WITH,
     "contains": StringTest.CONTAINS,
 }
-
-_LITERALS: Final = {
-    "boolean": '"boolean"',
-    "byte": '"byte"',
-    "short": '"short"',
-    "integer": '"integer"',
-    "long": '"long"',
-    "float": '"float"',
-    "double": '"double"',
-    "string": '"string"',
-    "binary": '"binary"',
-    "date": '"date"',
-    "timestamp": '"timestamp"',
-    "timestamp_ntz": '"timestamp_ntz"',
-}
-"""Kinds of literals whose type says itself, with Spark's type as JSON."""
-
-_EXACT_IN_DOUBLE: Final = 1 << 53
-"""Whole numbers below that, and above its negative, are doubles as they are."""
 
 
 def asked_about(condition: Expression) -> dict[bytes, Expression]:
@@ -175,7 +166,9 @@ class ConditionReader:
         if call is not None:
             return self._call(call)
         if expression.HasField("literal"):
-            return _own_literal(expression, self._settings.time_zone)
+            return own_literal(expression, self._settings.time_zone)
+        if (written := day(expression)) is not None:
+            return ex.Literal(written, pa.date32())
         if not self._has_python(expression):
             return self._native(expression)
         name, operands = named(expression)
@@ -249,8 +242,8 @@ class ConditionReader:
         if known is not None:
             return known
         kind = expression.literal.WhichOneof("literal_type") if is_leaf(expression) else None
-        if kind in _LITERALS:
-            return _LITERALS[kind]
+        if kind in LITERALS:
+            return LITERALS[kind]
         raise not_understood(f"the type of {text_of(expression)} is not known")
 
     @staticmethod
@@ -285,17 +278,17 @@ class ConditionReader:
     def _member(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
         searched, *options = map(self._expression, operands)
         kind = ex.type_of(searched)
-        return ex.In(searched, tuple(_constant(option, kind) for option in options))
+        return ex.In(searched, tuple(constant(option, kind) for option in options))
 
     def _computed(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
         operator = _ARITHMETIC[name]
         made = [self._expression(operand) for operand in operands]
         if len(made) != 2:  # noqa: PLR2004 - a sign
             raise not_understood(f"{name} of {len(made)} operands")
-        kind = _widened(*map(ex.type_of, made))
+        kind = widened(*map(ex.type_of, made))
         if operator is ex.ArithmeticOperator.DIVIDE:
             kind = pa.float64()  # Spark divides whole numbers as doubles
-        sides = tuple(_as_type(side, kind) for side in made)
+        sides = tuple(as_type(side, kind) for side in made)
         result = ex.arithmetic_type(operator, tuple(map(ex.type_of, sides)))
         if result is None:
             raise not_understood(f"{name} of {kind}")
@@ -305,26 +298,28 @@ class ConditionReader:
         made = [self._expression(operand) for operand in operands]
         whens = list(zip(made[0::2], made[1::2], strict=False))
         values = [value for _, value in whens] + (made[-1:] if len(made) % 2 else [])
-        kind = _one_type(values)
+        kind = one_type(values)
         otherwise = made[-1] if len(made) % 2 else ex.Literal(None, kind)
         return ex.Case(
-            tuple((condition, _constant_or_same(value, kind)) for condition, value in whens),
-            _constant_or_same(otherwise, kind),
+            tuple((condition, constant_or_same(value, kind)) for condition, value in whens),
+            constant_or_same(otherwise, kind),
             kind,
         )
 
     def _first_known(self, _: str, operands: Sequence[Expression]) -> ex.Expression:
         made = [self._expression(operand) for operand in operands]
-        kind = _one_type(made)
-        return ex.Coalesce(tuple(_constant_or_same(value, kind) for value in made), kind)
+        kind = one_type(made)
+        return ex.Coalesce(tuple(constant_or_same(value, kind) for value in made), kind)
 
     def _text_test(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
-        return ex.StringMatch(_TEXT_TESTS[name], self._expression(operands[0]), _text(operands[1]))
+        return ex.StringMatch(
+            _TEXT_TESTS[name], self._expression(operands[0]), constant_text(operands[1])
+        )
 
     def _pattern(self, name: str, operands: Sequence[Expression]) -> ex.Expression:
         if len(operands) != 2:  # noqa: PLR2004 - with an escape character
             raise not_understood(f"{name} with an escape character")
-        searched, pattern = self._expression(operands[0]), _text(operands[1])
+        searched, pattern = self._expression(operands[0]), constant_text(operands[1])
         return ex.Like(searched, pattern, "\\") if name == "like" else ex.RLike(searched, pattern)
 
     @staticmethod
@@ -332,12 +327,12 @@ class ConditionReader:
         """Return two operands in the type in which Spark compares them."""
         if ex.type_of(left) == ex.type_of(right):
             return left, right
-        if isinstance(right, ex.Literal) and (made := _same_constant(right, ex.type_of(left))):
+        if isinstance(right, ex.Literal) and (made := same_constant(right, ex.type_of(left))):
             return left, made
-        if isinstance(left, ex.Literal) and (made := _same_constant(left, ex.type_of(right))):
+        if isinstance(left, ex.Literal) and (made := same_constant(left, ex.type_of(right))):
             return made, right
-        kind = _widened(ex.type_of(left), ex.type_of(right))
-        return _as_type(left, kind), _as_type(right, kind)
+        kind = widened(ex.type_of(left), ex.type_of(right))
+        return as_type(left, kind), as_type(right, kind)
 
 
 _MAKERS: Final = {
@@ -360,112 +355,3 @@ _MAKERS: Final = {
 
 _NUMBERS: Final = frozenset({'"byte"', '"short"', '"integer"', '"long"', '"float"', '"double"'})
 """Spark's types, as JSON, of numbers that are compared without an error."""
-
-
-# ---------------------------------------------------------------- types and constants
-
-
-def _widened(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """Return the type in which Spark computes with two numbers, where that loses nothing unseen.
-
-    Of whole numbers it is the wider one; with a double it is a double. What Spark makes of a float
-    and a whole number depends on its mode.
-    """
-    if left == right:
-        return left
-    whole = [kind for kind in (left, right) if ex.is_integer(kind)]
-    if len(whole) == 2:  # noqa: PLR2004 - both
-        return max(whole, key=lambda kind: int(kind.bit_width))
-    if pa.float64() in (left, right) and all(
-        ex.is_integer(kind) or ex.is_floating(kind) for kind in (left, right)
-    ):
-        return pa.float64()
-    raise not_understood(f"{left} beside {right}")
-
-
-def _as_type(operand: ex.Expression, kind: pa.DataType) -> ex.Expression:
-    if ex.type_of(operand) == kind:
-        return operand
-    if isinstance(operand, ex.Literal) and (made := _same_constant(operand, kind)):
-        return made
-    return ex.Cast(operand, kind, ansi=True)
-
-
-def _one_type(values: Sequence[ex.Expression]) -> pa.DataType:
-    """Return the type of values, one of which is no constant; DeclinedError where they differ."""
-    kinds = [ex.type_of(value) for value in values if not isinstance(value, ex.Literal)]
-    kind = kinds[0] if kinds else ex.type_of(values[0])
-    if any(other != kind for other in kinds):
-        raise not_understood(f"a choice among values of several types, {kind} being one")
-    return kind
-
-
-def _constant_or_same(value: ex.Expression, kind: pa.DataType) -> ex.Expression:
-    if not isinstance(value, ex.Literal) or value.type == kind:
-        return value
-    # A wider constant would widen the others.
-    if value.value is None:
-        return ex.Literal(None, kind)
-    raise not_understood(f"a choice of {value.type} beside {kind}")
-
-
-def _constant(option: ex.Expression, kind: pa.DataType) -> ex.Expression:
-    made = _same_constant(option, kind) if isinstance(option, ex.Literal) else None
-    if made is None:
-        raise not_understood(f"IN of {kind} among {ex.type_of(option)}")
-    return made
-
-
-def _same_constant(literal: ex.Literal, kind: pa.DataType) -> ex.Literal | None:
-    """Return a constant in another type in which it has the same value; None where it has none."""
-    value, own = literal.value, literal.type
-    if own == kind:
-        return literal
-    whole = isinstance(value, int) and ex.is_integer(own)
-    same: object = None
-    if pa.types.is_decimal128(kind) and (whole or isinstance(value, Decimal)):
-        same = _same_decimal(Decimal(str(value)), kind)
-    elif whole and ex.is_integer(kind):
-        most = 1 << (int(kind.bit_width) - 1)
-        same = value if -most <= int(str(value)) < most else None
-    elif whole and pa.types.is_float64(kind):
-        exact = abs(int(str(value))) < _EXACT_IN_DOUBLE
-        same = float(str(value)) if exact else None
-    elif pa.types.is_float64(kind) and pa.types.is_float32(own):
-        same = value
-    return None if same is None else ex.Literal(same, kind)
-
-
-def _same_decimal(value: Decimal, kind: pa.DataType) -> Decimal | None:
-    try:
-        scaled = value.quantize(Decimal(1).scaleb(-kind.scale))
-    except InvalidOperation:
-        return None
-    fits = scaled == value and len(scaled.as_tuple().digits) <= kind.precision
-    return scaled if fits else None
-
-
-def _own_literal(expression: Expression, time_zone: str) -> ex.Literal:
-    """Return a constant in its own type."""
-    literal = expression.literal
-    kind = literal.WhichOneof("literal_type")
-    if kind == "decimal":
-        value = Decimal(literal.decimal.value)
-        sign, digits, exponent = value.as_tuple()
-        del sign
-        if not isinstance(exponent, int):
-            raise not_understood("a decimal that is no number")
-        scale = max(-exponent, 0)
-        return ex.Literal(value, pa.decimal128(max(len(digits), scale, 1), scale))
-    if kind is None or kind not in _LITERALS:
-        raise not_understood(f"a constant of the kind {kind}")
-    found: object = getattr(literal, kind)
-    if kind == "date":
-        found = dt.date(1970, 1, 1) + dt.timedelta(days=literal.date)
-    return ex.Literal(found, arrow_type(_LITERALS[kind], time_zone))
-
-
-def _text(expression: Expression) -> str:
-    if not expression.HasField("literal") or not expression.literal.HasField("string"):
-        raise not_understood("a pattern that is not constant")
-    return expression.literal.string

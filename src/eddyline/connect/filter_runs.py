@@ -33,7 +33,7 @@ from eddyline.connect.messages import (
     python_functions,
     text_of,
 )
-from eddyline.connect.sent_functions import PythonCall, python_call
+from eddyline.connect.sent_functions import PythonCall, calls_at, python_call
 from eddyline.expressions import And, Call, calls_in, render
 from eddyline.expressions import Expression as Predicate
 from eddyline.expressions.terms import conjuncts_of, expression_of, worth_routing
@@ -130,7 +130,9 @@ def _is_deterministic(node: Relation) -> bool:
 class FilterClaim:
     """What of a run is claimed: its block, the block's arguments, and the conditions it decides.
 
-    ``outputs`` are the fields in which it hands on the values of calls, by what these say.
+    ``outputs`` are the fields in which it hands on the values of calls, by what these say. Where
+    all conditions are understood and there is nothing to reorder, their functions are better off
+    ``each_alone``, with a memory.
     """
 
     block: FilterBlock | None = None
@@ -138,6 +140,7 @@ class FilterClaim:
     taken: list[FilterConjunct] = field(default_factory=list)
     outputs: dict[bytes, str] = field(default_factory=dict)
     left: list[LeftToSpark] = field(default_factory=list)
+    each_alone: bool = False
 
 
 def questions(run: FilterRun) -> tuple[dict[bytes, Expression], list[Expression]]:
@@ -180,25 +183,44 @@ def claimed(
     if not found:
         return claim
     asked = any(function.driver is not None for function in conditions.functions)
-    if not asked and not worth_routing(found):
+    functions = list(conditions.functions)
+    outputs = _handed_on(wanted, found, conditions, claim)
+    if not asked and not outputs and not worth_routing(found):
+        claim.each_alone = not claim.left
         few = DeclineReason.FEWER_THAN_TWO_TERMS
-        texts = (text_of(one.expression) for same in found.values() for one in same)
-        claim.left.extend(LeftToSpark(text, few) for text in texts)
+        for one in (one for same in found.values() for one in same):
+            asked_by = frozenset(call.commands for _, call in calls_at(one.expression))
+            claim.left.append(LeftToSpark(text_of(one.expression), few, functions=asked_by))
         return claim
-    kinds = [NO_KIND if one.driver is not None else one.kind for one in conditions.functions]
+    kinds = [NO_KIND if one.driver is not None else one.kind for one in functions]
     stages = _stages(found, kinds)
     ordered = sorted(found, key=lambda predicate: _stage_of(predicate, stages))
     claim.taken = [one for predicate in ordered for one in found[predicate]]
-    made = {key_of(call) for one in claim.taken for call in _all_calls(one.expression)}
+    claim.arguments = conditions.arguments
+    claim.block = _block(ordered, outputs, stages, conditions, settings)
+    return claim
+
+
+def _handed_on(
+    wanted: Sequence[Expression],
+    found: _Found,
+    conditions: ConditionReader,
+    claim: FilterClaim,
+) -> tuple[Call, ...]:
+    """Return those of the ``wanted`` calls that conditions make; the ``claim`` gets fields."""
+    made = {
+        key_of(call)
+        for same in found.values()
+        for one in same
+        for call in _all_calls(one.expression)
+    }
     outputs: list[Call] = []
     for one in wanted:
         if (key := key_of(one)) in made:
             with contextlib.suppress(DeclinedError):  # then it is called again
                 outputs.append(conditions.value(one))
                 claim.outputs[key] = f"v{len(outputs) - 1}"
-    claim.arguments = conditions.arguments
-    claim.block = _block(ordered, tuple(outputs), stages, conditions, settings)
-    return claim
+    return tuple(outputs)
 
 
 def _all_calls(expression: Expression) -> Iterator[Expression]:

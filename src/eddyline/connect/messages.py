@@ -163,6 +163,15 @@ def operands(expression: Expression) -> Iterator[Expression]:
             pending.extend(parts(one))
 
 
+def columns_in(expression: Expression) -> list[Expression]:
+    """Return the columns that an expression looks at, as often as it does."""
+    return [
+        one
+        for one in everything(expression)
+        if isinstance(one, Expression) and one.HasField("unresolved_attribute")
+    ]
+
+
 def conjuncts(condition: Expression) -> list[Expression]:
     """Return the conditions that must all be TRUE, in their order."""
     found: list[Expression] = []

@@ -1,4 +1,4 @@
-"""Functions of which only the value is wanted, in select lists and aggregates: they remember.
+"""Functions of which only the value is wanted, as in select lists and aggregates: they remember.
 
 Each goes into a block of its own, which calls it once for each distinct tuple of arguments in a
 worker, where that pays. A column without an alias is called after the function that makes it, so
@@ -8,7 +8,7 @@ there the block keeps that name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, SessionSettings, identified
@@ -20,12 +20,13 @@ from eddyline.connect.messages import (
     Relation,
     has_python,
     is_ours,
+    key_of,
     operands,
     parts,
     python_holders,
     text_of,
 )
-from eddyline.connect.sent_functions import PythonCall, python_call
+from eddyline.connect.sent_functions import PythonCall, calls_at, python_call
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.forgetful_mark import FORGETFUL
 
@@ -43,9 +44,43 @@ class WantedValue:
 
 
 def wanted_values(node: Relation) -> list[WantedValue]:
-    """Return the calls of a relation that may remember; none of another kind of relation."""
-    found = (_in(top, python_holders(top), named=named) for top, named in _tops(node))
-    return [value for values in found for value in values if not value.call.concurrent]
+    """Return the calls of a relation that may remember; none of another kind of relation.
+
+    Equal calls stay equal: Spark must know what it groups by again in what it makes of groups.
+    """
+    if has_nested_groups(node):
+        return []
+    found = [value for top, named in _tops(node) for value in values_in(top, named=named)]
+    keys = [key_of(value.expression) for value in found]
+    unnamed = {key for key, value in zip(keys, found, strict=True) if not value.named}
+    values = [
+        replace(value, named=key not in unnamed) for key, value in zip(keys, found, strict=True)
+    ]
+    return [value for value in values if value.named or len(value.call.nest) == 1]
+
+
+def has_nested_groups(node: Relation) -> bool:
+    """Whether a relation groups by a call that is called once more inside of a nest there.
+
+    Neither may be written anew without the other.
+    """
+    groups = {
+        key_of(one) for top in node.aggregate.grouping_expressions for one, _ in calls_at(top)
+    }
+    tops = [*node.aggregate.grouping_expressions, *node.aggregate.aggregate_expressions]
+    return any(
+        key_of(inner) in groups
+        for top in tops
+        for _, call in calls_at(top)
+        for function in call.nest[:-1]
+        for inner in function.arguments
+    )
+
+
+def values_in(top: Expression, *, named: bool) -> Iterator[WantedValue]:
+    """Yield the calls in an expression that may remember; ``named`` ones have a name anyhow."""
+    found = _in(top, python_holders(top), named=named)
+    return (value for value in found if not value.call.concurrent)
 
 
 def asked_values(node: Relation) -> list[WantedValue]:
@@ -90,7 +125,7 @@ def _in(top: Expression, python: Holders, *, named: bool) -> Iterator[WantedValu
     elif any(value in python for value in call.values):
         for value in call.values:
             yield from _in(value, python, named=named)
-    elif call.kind in CALLED_ONCE and call.values and (named or len(call.nest) == 1):
+    elif call.kind in CALLED_ONCE and call.values:
         yield WantedValue(top, call, named)
 
 
@@ -106,11 +141,12 @@ def _operands(expression: Expression) -> Iterator[Expression]:
 
 
 def remembering(
-    value: WantedValue, types: dict[bytes, str], settings: SessionSettings
+    value: WantedValue, types: dict[bytes, str], settings: SessionSettings, *, spared: bool = False
 ) -> tuple[FilterBlock, list[Expression]] | None:
     """Return the block of a call, and its arguments; None where that stays as it is.
 
-    A function that forgets does, and one whose column would have another name. Raises
+    A function that forgets does, and one whose column would have another name. The block may be
+    ``spared`` rows for which plain Spark calls the function. Raises
     :class:`DeclinedError` where that could not be exactly what Spark computes.
     """
     mark = FORGETFUL.encode()
@@ -122,7 +158,7 @@ def remembering(
         raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, detail, text_of(value.expression))
     block, arguments = asking(value, types, settings)
     same_name = value.named or len(arguments) == len(value.call.values)
-    return (block, arguments) if same_name else None
+    return (identified(replace(block, spared=spared)), arguments) if same_name else None
 
 
 def asking(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -15,7 +16,7 @@ from eddyline.blocks.column_types import can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.chance.iterator_state import iterator_is_stateless
-from eddyline.connect.messages import Expression, python_function
+from eddyline.connect.messages import Expression, operands, python_function
 from eddyline.declaring.called_together import called_together, mark_of
 from eddyline.digest import digest
 from eddyline.tasks.calling.uncallable import reason_not_to_call
@@ -79,6 +80,35 @@ def python_call(expression: Expression) -> PythonCall | None:
         keywords.append(argument.named_argument_expression.key if by_name else None)
         values.append(argument.named_argument_expression.value if by_name else argument)
     return PythonCall(tuple(nest), tuple(values), tuple(keywords))
+
+
+def calls_at(expression: Expression) -> Iterator[tuple[Expression, PythonCall]]:
+    """Yield the calls in an expression with where they stand, those that contain others first.
+
+    What is called inside of a nest gets values that nobody else sees, and is no call by itself.
+    """
+    pending = [expression]
+    while pending:
+        one = pending.pop()
+        call = python_call(one)
+        if call is not None:
+            yield one, call
+        pending.extend(operands(one) if call is None else call.values)
+
+
+def replace_calls(
+    expression: Expression, instead: Callable[[Expression], Expression | None]
+) -> None:
+    """Put something instead of the calls in an expression for which there is something."""
+    pending = [expression]
+    while pending:
+        one = pending.pop()
+        call = python_call(one)
+        made = None if call is None else instead(one)
+        if made is not None:
+            one.CopyFrom(made)
+        else:
+            pending.extend(operands(one) if call is None else call.values)
 
 
 def user_function(

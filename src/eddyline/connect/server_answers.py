@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.plan import LogicalPlan
+from pyspark.sql.types import StructField
 from pyspark.storagelevel import StorageLevel
 
 from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
@@ -113,11 +114,17 @@ class Server:
         try:
             fields = self._client.schema(plan).fields
         except Exception as error:  # noqa: BLE001 - gRPC's, or the analyser's: it is left to Spark
-            told = str(error).partition("\n")[0]
-            if "NONDETERMINISTIC" in told.replace("_", ""):
-                raise DeclinedError(DeclineReason.NON_DETERMINISTIC, "as the server says") from None
-            raise not_understood(f"the server says: {told:.120}") from None
+            raise _as_told(error) from None
         return {key: field.dataType.json() for key, field in zip(expressions, fields, strict=False)}
+
+    def fields(self, relation: Relation) -> list[StructField]:
+        """Return the columns of a relation; one request. DeclinedError where there are none."""
+        plan = proto.Plan()
+        plan.root.CopyFrom(relation)
+        try:
+            return list(self._client.schema(plan).fields)
+        except Exception as error:  # noqa: BLE001 - gRPC's, or the analyser's: it is left to Spark
+            raise _as_told(error) from None
 
     def explained(self, relation: Relation) -> ExplainedPlan:
         """Return what Spark's words about a relation tell; one request, which optimizes it."""
@@ -137,3 +144,11 @@ class Server:
         """Whether somebody has asked Spark to cache just this relation; one request."""
         told: Any = self._client._analyze(method="get_storage_level", relation=relation)
         return bool(told.storage_level != StorageLevel.NONE)
+
+
+def _as_told(error: Exception) -> DeclinedError:
+    """Return what an answer that is none declines."""
+    told = str(error).partition("\n")[0]
+    if "NONDETERMINISTIC" in told.replace("_", ""):
+        return DeclinedError(DeclineReason.NON_DETERMINISTIC, "as the server says")
+    return not_understood(f"the server says: {told:.120}")

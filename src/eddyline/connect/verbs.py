@@ -22,7 +22,8 @@ from eddyline.checked_values import checked_seed, switch, worth_of_money
 from eddyline.connect.client_book import ClientBook, SentBlock, book_of
 from eddyline.connect.messages import is_ours, python_functions
 from eddyline.connect.package_archive import send_once
-from eddyline.connect.plan_rewriting import WHOLE, Makers, PlanRewriter, PlanRewriting
+from eddyline.connect.plan_rewriting import WHOLE, PlanRewriter
+from eddyline.connect.plan_walk import Makers, PlanRewriting
 from eddyline.connect.sent_functions import needs_driver
 from eddyline.connect.server_answers import Server
 from eddyline.declaring.called_together import mark_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from eddyline import catalyst
-from eddyline.blocks.decline import DeclineReason, LeftToSpark
+from eddyline.blocks.decline import DeclineReason, LeftToSpark, worded_beside
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.catalyst import Plan
 from eddyline.errors import UnboundLookupError
@@ -167,8 +167,9 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
     )
     passage.blocks += memories.blocks
     passage.remembering += memories.blocks
+    remembering = {each.commands for block in memories.blocks for each in block.functions}
     passage.left = [
-        *(_beside(predicate, memories.blocks) for predicate in passage.left),
+        *(worded_beside(predicate, remembering) for predicate in passage.left),
         *memories.left,
     ]
     return memories.plan
@@ -269,12 +270,3 @@ def _require_no_lookup_left(rewriting: Rewriting, table_of: TableOf | None) -> N
             f"{name} is looked up only in joins and filters that give values for it, and not in "
             f"streams; here it stands where no values reach it{f': {why}' if why else ''}."
         )
-
-
-def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
-    """Return what is left, worded for functions that remember all the same."""
-    remembering = {function.commands for block in memories for function in block.functions}
-    if not left.functions or not left.functions <= remembering:
-        return left
-    what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"
-    return replace(left, detail=what)
