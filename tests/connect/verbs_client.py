@@ -411,7 +411,7 @@ def progress() -> dict[str, Any]:
 
     @udf("boolean", useArrow=True)
     def slow(n: int) -> bool:
-        time.sleep(1.5)
+        time.sleep(3.0)  # the server tells of tasks every two seconds
         return n > 1
 
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
