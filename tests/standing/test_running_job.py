@@ -80,6 +80,7 @@ def job_over(
     stream: Stream, monkeypatch: pytest.MonkeyPatch, *, begun: bool = False
 ) -> Iterator[RunningJob]:
     monkeypatch.setattr(catalyst, "leave_out_planning_steps", lambda: None)
+    monkeypatch.setattr(catalyst, "write_local_files_directly", lambda: False)
     monkeypatch.setattr(running_job, "_LOOK", 0.01)
     monkeypatch.setattr(running_job, "_PAUSE", 1e-3)
     conf = SimpleNamespace(get=lambda *_: None, set=lambda *_: None, unset=lambda *_: None)
