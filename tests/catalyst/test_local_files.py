@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests import fresh_process
+
+pytestmark = pytest.mark.spark
 
 CODE = """
 import os, stat, time
