@@ -2,8 +2,9 @@
 
 Queries: three drivers run the same thousands of queries in turns, while the others wait: plain
 Spark, each query adapted, and a session that is adapted as a whole. Then a stream, standing
-queries that come and go, and the web service of the documentation, of which the first and the
-last run beside plain Spark as well. Exits with 1 where a bound is not met.
+queries that come and go, twenty sessions at once under the plug-in, and the web service of the
+documentation; all but the standing queries run beside plain Spark as well. Exits with 1 where a
+bound is not met.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PARTS: Final[Mapping[str, tuple[Serve, tuple[str, ...], int]]] = {
 """What runs, in which modes, and how many times by default."""
 
 LEVEL: Final = frozenset({"stream", "standing", "service", "sessions"})
-"""Parts that run one query again and again, and so must come to a level: see `failures_of`."""
+"""Parts whose queries are all alike, and so must come to a level: see `failures_of`."""
 
 FIRST: Final = 100
 """Runs after which everything is there that a session keeps."""

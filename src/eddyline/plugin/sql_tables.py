@@ -35,10 +35,10 @@ PAGES: Final = 20
 REGISTER: Final = "functions"
 """What is asked for when a session begins; nobody can ask for it in SQL."""
 
-_WITHOUT_ARGUMENT: Final = frozenset({"live", "status"})
-
 LOOKUP: Final = "lookup"
 """What is asked for when a plan has a lookup table of a catalog; likewise."""
+
+_WITHOUT_ARGUMENT: Final = frozenset({"live", "status"})
 
 
 class SqlTables:
