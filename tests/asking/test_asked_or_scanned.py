@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from eddyline.asking import lookup_server
+from eddyline.asking import asked_jobs
 from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.driver_channel import DriverChannel, connected
 from eddyline.asking.event_loop import EventLoop
@@ -181,8 +181,8 @@ def test_keys_that_nobody_waits_for_any_more_are_not_asked_for() -> None:
 
 def test_what_was_told_and_is_forgotten_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tasks go on with what they were told, and it might be otherwise now."""
-    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(lookup_server, "KEPT_SECONDS", 0.01)
+    monkeypatch.setattr(asked_jobs, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(asked_jobs, "KEPT_SECONDS", 0.01)
     with serving(answer) as server:
         assert told(server, [1]) == ""
         assert until(lambda: not server.answers)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from eddyline.asking import lookup_server
+from eddyline.asking import asked_jobs
 from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.driver_channel import Address, DriverChannel
 from eddyline.asking.event_loop import EventLoop
@@ -272,8 +272,8 @@ def ask_once(server: LookupServer, job: str, *keys: int) -> None:
 
 
 def test_answers_are_forgotten_when_the_job_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(lookup_server, "LOOKING_SECONDS", 0.05)
+    monkeypatch.setattr(asked_jobs, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(asked_jobs, "LOOKING_SECONDS", 0.05)
     over: set[str] = set()
     with serving(numbers, is_over=over.__contains__) as server:
         ask_once(server, "1", 1, 2)
@@ -291,9 +291,9 @@ def test_answers_are_forgotten_when_the_job_is_over(monkeypatch: pytest.MonkeyPa
 
 
 def test_of_jobs_that_may_go_on_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(lookup_server, "RESTING_JOBS", 3)
-    monkeypatch.setattr(lookup_server, "RESTING_KEYS", 10)
+    monkeypatch.setattr(asked_jobs, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(asked_jobs, "RESTING_JOBS", 3)
+    monkeypatch.setattr(asked_jobs, "RESTING_KEYS", 10)
     with serving(numbers) as server:
 
         def kept() -> list[str]:
@@ -311,7 +311,7 @@ def test_of_jobs_that_may_go_on_the_latest_are_kept(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_job_that_goes_on_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(asked_jobs, "IDLE_SECONDS", 0.01)
     asked: list[int] = []
 
     def function(keys: list[int]) -> list[tuple[int, str]]:

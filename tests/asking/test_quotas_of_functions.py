@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.function_method import Arguments, FunctionMethod
+from eddyline.asking.called_arguments import Arguments
+from eddyline.asking.function_method import FunctionMethod
 from eddyline.asking.limits import Limits, OnFailure
 from eddyline.asking.price import Books, Price, Spending
 from eddyline.asking.quota_rules import QuotaRules

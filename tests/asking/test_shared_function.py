@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.function_method import Arguments, FunctionMethod
+from eddyline.asking.called_arguments import Arguments
+from eddyline.asking.function_method import FunctionMethod
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Books, Price
 from eddyline.asking.shared_method import SharedMethod

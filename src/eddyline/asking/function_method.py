@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import eddyline
 from eddyline.asking.batch_size import BatchSize
+from eddyline.asking.called_arguments import Arguments, raised_text, shown
 from eddyline.asking.limits import Limits, OnFailure
-from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
+from eddyline.asking.lookup_source import NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price, Spending
 from eddyline.asking.quota_rules import OfAnswer, QuotaRules, TokenPace, number_of
 from eddyline.asking.refusals import QuotaRefusedError, refusal_in
 from eddyline.asking.shared_method import SharedMethod
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
-from eddyline.asking.wire import ERROR, STOP, VALUE, frozen, function_answers
+from eddyline.asking.wire import ERROR, STOP, VALUE, function_answers
 from eddyline.errors import BudgetSpentError, CostError, LookupFailedError
 from eddyline.keeping.kept_answers import GivenAnswer, KeptAnswers
 
 _log = logging.getLogger(__name__)
-
-_SHOWN: Final = 60
-"""Characters of an argument that an error shows."""
-
-_OWN_FILES: Final = (str(Path(eddyline.__file__).parent), asyncio.__path__[0])
 
 
 @dataclass(frozen=True)
@@ -101,24 +93,6 @@ class FunctionMethod:
             kept=None if kept is None else kept.find,
             order=None if self.prefix is None else way.prefix_of,
         )
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Arguments:
-    """A tuple of arguments, equal to another where the function cannot tell them apart.
-
-    A call costs ``amount``, and as much again where it is tried again; so much is ``paid``.
-    """
-
-    frozen: object
-    values: Key = field(compare=False)
-    amount: float = field(default=0.0, compare=False)
-    paid: float = field(default=0.0, compare=False)
-
-    @classmethod
-    def of(cls, values: Key) -> Arguments:
-        """Return arguments for which nothing was paid."""
-        return cls(frozen(values), values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,28 +417,3 @@ def _listed(answer: object, count: int) -> list[object]:
             f"returned {what}, not a list of {count} values, one for each that it was given"
         )
     return list(values)
-
-
-def shown(name: str, arguments: Sequence[object]) -> str:
-    """Return a call as people write it.
-
-    >>> shown("score", ("a" * 100, None))
-    "score('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..., None)"
-    """
-    texts = map(repr, arguments)
-    short = (text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..." for text in texts)
-    return f"{name}({', '.join(short)})"
-
-
-def raised_text(error: Exception) -> str:
-    """Return what was raised, and where in the user's code."""
-    trace = _users_part(error.__traceback__)
-    lines = "".join(traceback.format_tb(trace))
-    where = f"\n{lines.rstrip()}" if lines else ""
-    return f"raised {described_error(error)}{where}"
-
-
-def _users_part(trace: TracebackType | None) -> TracebackType | None:
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
-        trace = trace.tb_next
-    return trace

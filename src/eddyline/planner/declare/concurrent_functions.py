@@ -18,7 +18,8 @@ from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.read.concurrent_marks import marks_in
 
 if TYPE_CHECKING:
-    from eddyline.asking.function_method import Arguments, FunctionMethod
+    from eddyline.asking.called_arguments import Arguments
+    from eddyline.asking.function_method import FunctionMethod
     from eddyline.asking.shared_method import SharedMethod
 
 
