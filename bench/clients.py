@@ -32,6 +32,7 @@ from pyspark import SparkContext
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
+from bench.plugged_in import PLUGIN, environment, session
 from bench.realistic.frames import FRAMES
 from bench.realistic.queries import QUERIES, Realistic
 from bench.realistic.records import made
@@ -47,8 +48,6 @@ GREATEST_OVERHEAD: Final = 1.05
 """The target: what the plug-in takes over ``enable`` in a classic session."""
 
 LEAST_ROWS: Final = 200
-
-PLUGIN: Final = "eddyline.spark.EddylinePlugin"
 
 CONNECT: Final = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
@@ -150,17 +149,6 @@ def server(folder: Path, functions: Path, *, plugged_in: bool) -> Iterator[tuple
             running.wait(30)
 
 
-def environment() -> dict[str, str]:
-    """Return that of a driver whose Pythons find this package and the benchmarks."""
-    here = Path(__file__).parents[1]
-    path = os.pathsep.join((str(Path(eddyline.__file__).parents[1]), str(here)))
-    return os.environ | {
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": path,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-
-
 def wait_for(port: int) -> None:
     """Return when somebody listens there."""
     until = time.monotonic() + 120
@@ -178,11 +166,8 @@ def wait_for(port: int) -> None:
 @contextlib.contextmanager
 def classic(*, plugged_in: bool) -> Iterator[Ask]:
     """A session in this process, under the plug-in or under ``enable``."""
-    config = {"spark.sql.shuffle.partitions": "2"}
-    if plugged_in:
-        config |= {"spark.plugins": PLUGIN, "spark.jars": eddyline.jar()}
     os.environ |= environment()
-    spark = eddyline.session("clients", master="local[2]", config=config)
+    spark = session("clients", {"spark.sql.shuffle.partitions": "2"}, plugged_in=plugged_in)
     for each in QUERIES:
         for function, returns in each.uses.items():
             spark.udf.register(function.__name__, each.as_udf(function, returns))

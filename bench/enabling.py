@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +23,8 @@ from rich.table import Table
 
 import eddyline
 from bench.against_plain import CORES, SETTINGS
-from bench.clients import PLUGIN, environment
 from bench.flights import query
+from bench.plugged_in import session
 from bench.turns import Spread
 from eddyline_demos.flights import create_views, write_parquet
 
@@ -66,15 +65,6 @@ def joined(spark: SparkSession) -> DataFrame:
     return one.filter("n1 = n2 AND n3 > 1").groupBy("n4").count()
 
 
-def started(*, plugged_in: bool) -> SparkSession:
-    """Return the session, with the plug-in or without."""
-    config = dict(SETTINGS)
-    if plugged_in:
-        config |= {"spark.plugins": PLUGIN, "spark.jars": eddyline.jar()}
-        os.environ |= environment()
-    return eddyline.session("bench-enabling", master=f"local[{CORES}]", config=config)
-
-
 @contextlib.contextmanager
 def switched_on(spark: SparkSession, *, plugged_in: bool) -> Iterator[None]:
     """Have the session adapted for a while."""
@@ -111,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
     table = Table("query", "off, ms", "on, ms", "longer by, ms", title="To optimize a plan")
     with tempfile.TemporaryDirectory(prefix="eddyline-enabling-") as folder:
         write_parquet(Path(folder), sample=None)
-        spark = started(plugged_in=options.plug_in)
+        spark = session("bench-enabling", SETTINGS, plugged_in=options.plug_in, cores=CORES)
         if options.plug_in:
             spark.conf.set(SWITCH, "false")
         create_views(spark, Path(folder))

@@ -14,8 +14,7 @@ from typing import Final
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
-import eddyline
-from bench.clients import PLUGIN, environment
+from bench.plugged_in import session
 from bench.soak.child import SETTINGS, Stretch
 from bench.soak.held import Held, held, held_by
 
@@ -36,11 +35,7 @@ def sessions(mode: str, connection: Connection) -> None:
     ``mode`` is "plug-in", or "plain" without it. AssertionError where a query had other rows or
     took too long, nothing ran in an eddy, or the plug-in's process outlived the application.
     """
-    config = dict(SETTINGS)
-    if mode == "plug-in":
-        config |= {"spark.plugins": PLUGIN, "spark.jars": eddyline.jar()}
-        os.environ |= environment()
-    spark = eddyline.session("soak", master="local[2]", config=config)
+    spark = session("soak", SETTINGS, plugged_in=mode == "plug-in")
     even = F.udf(lambda number: number % 2 == 0, "boolean")
     workers = [Asking(spark.newSession(), number, even) for number in range(SESSIONS)]
     process = _process(spark) if mode == "plug-in" else None
