@@ -269,6 +269,19 @@ def not_handed_to_windows_and_cubes(spark: SparkSession) -> DataFrame:
 
 
 @shape(f"computes label {REMEMBERS}", untold=(HANDS_ON,))
+def not_handed_to_what_is_called_for_each_group(spark: SparkSession) -> DataFrame:
+    some = numbers(spark).filter(label("k") != "<3>")
+    return some.groupBy("k").agg(label("k").alias("l"), F.upper(label("k")).alias("u"))
+
+
+@shape(f"computes label {REMEMBERS}", untold=(HANDS_ON,))
+def remembered_in_grouping_sets(spark: SparkSession) -> DataFrame:
+    some = numbers(spark).filter(label("k") != "<3>")
+    sets = some.groupingSets([[label("k")], [label("k"), col("w")], []], label("k"), col("w"))
+    return sets.agg(F.count("*"))
+
+
+@shape(f"computes label {REMEMBERS}", untold=(HANDS_ON,))
 def not_handed_through_a_limit(spark: SparkSession) -> DataFrame:
     some = numbers(spark).filter(label("k") != "<3>").limit(20)
     return some.select("id", label("k").alias("l"))

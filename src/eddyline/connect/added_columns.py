@@ -44,7 +44,7 @@ from eddyline.connect.messages import (
     python_functions,
 )
 from eddyline.connect.push_down import GENERATORS
-from eddyline.connect.select_lists import has_nested_groups
+from eddyline.connect.select_lists import calls_by_group, has_nested_groups
 from eddyline.connect.sent_functions import calls_at, replace_calls
 from eddyline.tasks.filter_task import KEEP
 
@@ -279,7 +279,8 @@ def _nodes(top: Relation, is_cached: Callable[[Relation], bool]) -> list[Relatio
     nodes: list[Relation] = []
     node = top
     if items_of(top):
-        if not all(map(is_clear_item, items_of(top))) or has_nested_groups(top):
+        clear = all(map(is_clear_item, items_of(top)))
+        if not clear or has_nested_groups(top) or calls_by_group(top):
             return []
         nodes.append(top)
         node = below(top)

@@ -18,6 +18,7 @@ from eddyline.connect.messages import (
     Expression,
     Holders,
     Relation,
+    columns_in,
     has_python,
     is_ours,
     key_of,
@@ -77,6 +78,30 @@ def has_nested_groups(node: Relation) -> bool:
     )
 
 
+def calls_by_group(node: Relation) -> bool:
+    """Whether an aggregate may call a function once for each group, of what it groups by.
+
+    As ``groupBy("k").agg(f("k"))`` does, where the value of a row would be none of a group. What
+    it calls inside of an aggregate function looks the same here: messages do not tell these.
+    """
+    groups = node.aggregate.grouping_expressions
+    grouped = {key_of(one) for top in groups for one, _ in calls_at(top)}
+    by_place = any(not columns_in(top) for top in groups)
+    names = {name for top in groups for column in columns_in(top) for name in _names(column)}
+    return any(
+        by_place or not any(map(names.isdisjoint, map(_names, columns_in(one))))
+        for top in node.aggregate.aggregate_expressions
+        for one, _ in calls_at(top)
+        if key_of(one) not in grouped
+    )
+
+
+def _names(column: Expression) -> set[str]:
+    """Return the names in a column's: its own, and those of what it may be a field of."""
+    written = column.unresolved_attribute.unparsed_identifier.lower()
+    return set(written.replace("`", "").split("."))
+
+
 def values_in(top: Expression, *, named: bool) -> Iterator[WantedValue]:
     """Yield the calls in an expression that may remember; ``named`` ones have a name anyhow."""
     found = _in(top, python_holders(top), named=named)
@@ -108,7 +133,10 @@ def _tops(node: Relation) -> list[tuple[Expression, bool]]:
         return [(alias.expr, True) for alias in node.with_columns.aliases]
     if node.HasField("aggregate") and not node.aggregate.HasField("pivot"):
         lists = (node.aggregate.grouping_expressions, node.aggregate.aggregate_expressions)
-        return [(one, one.HasField("alias")) for several in lists for one in several]
+        tops = [(one, one.HasField("alias")) for several in lists for one in several]
+        # Those of grouping sets are no columns: the same stand among what it groups by.
+        sets = node.aggregate.grouping_sets
+        return tops + [(one, True) for each in sets for one in each.grouping_set]
     return []
 
 
