@@ -6,6 +6,7 @@ A client sees through them without Spark's optimizer, or leaves them as they are
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -68,6 +69,11 @@ def even(n: int) -> bool:
 @udf(BooleanType(), useArrow=False)
 def pickled_third(n: int) -> bool:
     return n % 3 == 0
+
+
+@udf(LongType(), useArrow=True)
+def drawn(n: int) -> int:
+    return n + int(random.random())  # which is 0, and looks like chance
 
 
 @udf(StringType(), useArrow=True)
@@ -291,6 +297,17 @@ def not_handed_through_a_limit(spark: SparkSession) -> DataFrame:
 def not_handed_where_nothing_is_certain(spark: SparkSession) -> DataFrame:
     some = numbers(spark).filter((noise("k") > 3) & (label("k") != "<3>"))
     return some.select("id", noise("k").alias("l"))
+
+
+@shape(untold=(HANDS_ON, f"computes drawn {REMEMBERS}"))
+def not_handed_where_chance_may_be(spark: SparkSession) -> DataFrame:
+    some = numbers(spark).filter((drawn("k") > 3) & (label("k") != "<5>"))
+    return some.select("id", drawn("k").alias("l"))
+
+
+@shape(untold=(REMEMBERS,))
+def a_name_that_tells_of_a_keyword(spark: SparkSession) -> DataFrame:
+    return numbers(spark).select(label(n=col("k")))  # type: ignore[call-arg]  # it takes any
 
 
 @shape(f"computes label {REMEMBERS}")

@@ -23,6 +23,7 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.plan import LogicalPlan
 from pyspark.sql.types import StructField
 
+from eddyline.chance import looks_non_deterministic
 from eddyline.connect.filter_runs import FilterClaim, FilterConjunct, FilterRun
 from eddyline.connect.messages import (
     Expression,
@@ -279,8 +280,10 @@ def _nodes(top: Relation, is_cached: Callable[[Relation], bool]) -> list[Relatio
     nodes: list[Relation] = []
     node = top
     if items_of(top):
-        clear = all(map(is_clear_item, items_of(top)))
-        if not clear or has_nested_groups(top) or calls_by_group(top):
+        items = items_of(top)
+        if not all(map(is_clear_item, items)) or any(map(_has_chance, items)):
+            return []
+        if has_nested_groups(top) or calls_by_group(top):
             return []
         nodes.append(top)
         node = below(top)
@@ -316,6 +319,14 @@ def is_clear_item(item: Expression) -> bool:
             if len(function.arguments) == len(stars) == 1:
                 del function.arguments[:]
     return _is_clear(copy)
+
+
+def _has_chance(item: Expression) -> bool:
+    """Whether an item calls a function that may give something else each time."""
+    return any(
+        not call.concurrent and looks_non_deterministic(call.commands) is not None
+        for _, call in calls_at(item)
+    )
 
 
 def _is_link(node: Relation) -> bool:

@@ -185,7 +185,9 @@ def remembering(
         detail = f"{value.call.name} {chance}"
         raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, detail, text_of(value.expression))
     block, arguments = asking(value, types, settings)
-    same_name = value.named or len(arguments) == len(value.call.values)
+    same_name = value.named or (
+        len(arguments) == len(value.call.values) and not any(value.call.keywords)
+    )
     return (identified(replace(block, spared=spared)), arguments) if same_name else None
 
 
