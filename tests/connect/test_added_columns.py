@@ -121,11 +121,16 @@ def test_a_chain_ends_above_what_is_not_plain(steps: Any, base: str) -> None:  #
 
 
 def test_names_that_are_not_clear_leave_the_filter_as_it_is() -> None:
-    """Spark may or may not take S for s, and a field of an added column is none of the range's."""
+    """Spark may or may not take S for s, and a field of an added column is none of the range's.
+
+    Columns of metadata are none that a relation shows.
+    """
     assert read(("s", score("id")), (F.col("S") > 1) & (F.col("s") > 2)) is None
     assert read(("s", score("id")), (F.col("s.field") > 1) & (F.col("s") > 2)) is None
     assert read(("s", score("id")), ("s", score("s")), of_node("s", 101) > 1) is None
     assert read(("s", score("id")), of_node("s", 100) > 1) is None
+    hidden = Column(ColumnReference("_metadata", None, is_metadata_column=True))
+    assert read(("s", score("id")), (hidden > 1) & (F.col("s") > 2)) is None
 
 
 def test_columns_of_relations_of_the_chain_are_looked_for_below() -> None:
