@@ -191,6 +191,8 @@ print(json.dumps(
 WRONG: Final = {
     "eddyline_report('some', 'other')": "eddyline_report takes one argument at most, not 2",
     "eddyline_report(rand())": "eddyline_report needs a constant text",
+    "eddyline_report(nvl('some', 'other'))": "eddyline_report needs a constant text",
+    "eddyline_report(view => 'some')": "eddyline_report needs a constant text",
     "eddyline_report()": "eddyline_report needs a view or a query",
     "eddyline_status('some')": "eddyline_status() takes no argument",
     "eddyline_explain('SHOW TABLES')": "neither a view nor a query, but a command: SHOW TABLES",
