@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Mapping
+from enum import StrEnum
 from numbers import Real
-from typing import cast
+from typing import Final, cast
 
 
 def whole_number(
@@ -106,6 +108,47 @@ def checked_seed(seed: int) -> None:
         raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
     if seed < 0:
         raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
+
+
+class Joins(StrEnum):
+    """Which inner joins run in eddies."""
+
+    AUTO = "auto"  # those with predicates over Python functions, where that pays
+    ALWAYS = "always"  # all that can
+    NEVER = "never"  # none
+
+
+def joins_named(name: str) -> Joins:
+    """Return the choice of joins of that name; ValueError where there is none."""
+    try:
+        return Joins(name)
+    except ValueError:
+        known = ", ".join(repr(str(choice)) for choice in Joins)
+        raise ValueError(f"joins is one of {known}, not {name!r}") from None
+
+
+LEAST_MEMORY: Final = 1 << 10
+"""Bytes that a task of a join needs: with less, rows would be written to disk one by one."""
+
+_UNITS: Final = {unit: 1 << 10 * n for n, unit in enumerate(("", "k", "m", "g", "t", "p"))}
+"""Bytes of the units of Spark's settings, each also with a ``b`` behind it."""
+
+
+def memory_size(asked: int | str) -> int:
+    """Return a size in bytes, given as a number of these or a text as in Spark's settings.
+
+    ValueError for what is none, or less than 1 KB. Blanks do not matter.
+
+    >>> memory_size("200 MB"), memory_size(2048)
+    (209715200, 2048)
+    """
+    found = re.fullmatch(r"(\d+)([kmgtp]?)b?", "".join(str(asked).split()).lower())
+    if found is None:
+        raise ValueError(f"memory is a size such as 200MB, not {asked!r}")
+    size = int(found[1]) * _UNITS[found[2]]
+    if size < LEAST_MEMORY:
+        raise ValueError(f"memory is a size of at least 1KB, not {asked!r}")
+    return size
 
 
 def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:

@@ -249,3 +249,12 @@ def test_what_cannot_be_done_is_said(verbs: Mapping[str, Any]) -> None:
     for verb in ("stage", "keep", "watch"):
         assert entry[verb].startswith("ConnectNotSupportedError")
     assert entry["pinned"] == "True"
+    assert entry["joins"].startswith("ValueError: joins is one of")
+    assert entry["memory"].startswith("ValueError: memory is a size")
+    wanted = "TypeError: A {} of Spark Connect is expected, not pyspark.sql.connect.{}"
+    assert entry["no frame"] == wanted.format("DataFrame", "group.GroupedData.")
+    assert entry["no column"] == wanted.format("DataFrame", "column.Column.")
+    for verb in ("no session", "no progress"):
+        assert entry[verb] == wanted.format("SparkSession", "dataframe.DataFrame.")
+    for what in ("stopped frame", "stopped session"):
+        assert entry[what].startswith("RuntimeError: This Spark session has been stopped")

@@ -167,6 +167,20 @@ def test_what_spark_asks_after_something_that_is_left_is_left_too() -> None:
     assert len(texts(even("id") & (plus("id") > 3) & odd & good("id"))) == 3  # in one go with it
 
 
+def test_what_spark_calls_once_for_two_conditions_is_called_once() -> None:
+    """The division may raise, and is left; with it goes what asks the same of `good`."""
+    division = F.col("id") / F.col("n")
+    both = good("id") & (division > 1) | short("text")
+    claim = claim_of(good("id"), score("id") > 1, label("id") != "a", both)
+    assert claim.block is not None
+    assert [text.replace("<lambda>", "f") for text in claim.block.texts] == [
+        "f(id) > 1.0",
+        "NOT (str(id) = 'a')",
+    ]
+    together = "Spark calls its functions once for it and for what is left to it"
+    assert [left.detail for left in claim.left if "f" in left.detail].count(together) == 1
+
+
 def test_arguments_that_may_raise_count_where_spark_filters_before() -> None:
     one_kind = claim_of(good(F.lit(1) / F.col("x")), short("text"))
     assert one_kind.block is not None

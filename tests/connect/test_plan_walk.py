@@ -25,7 +25,7 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.connect.added_columns import COLUMN
-from eddyline.connect.messages import OURS, Expression, everything, named, python_functions
+from eddyline.connect.messages import OURS, Expression, called, everything, named, python_functions
 from eddyline.connect.plan_rewriting import PlanRewriter
 from eddyline.connect.plan_walk import Makers, PlanRewriting
 from eddyline.connect.server_answers import ExplainedPlan, Server, ServerSettings
@@ -188,6 +188,14 @@ def test_values_are_not_handed_on_where_functions_would_have_another_turn() -> N
     assert COLUMN in str(rewritten(listed(filtered(alone, same), s=same)).relation)
 
 
+def test_values_are_not_handed_on_where_spark_filters_between_functions() -> None:
+    """Spark asks the upper filter only for what the lower one keeps: its column is a function's."""
+    same = alike("id", "id")
+    for item, handed in ((F.col("id"), True), (label("id"), False)):
+        lower = listed(filtered(table(3), same), id=item)
+        assert (COLUMN in str(rewritten(listed(filtered(lower, same), s=same)).relation)) == handed
+
+
 def test_a_chain_stands_on_nothing_that_is_left_to_chance() -> None:
     same = alike("id", "id")
     plain = filtered(table(3), same)
@@ -195,3 +203,31 @@ def test_a_chain_stands_on_nothing_that_is_left_to_chance() -> None:
     assert COLUMN in str(rewritten(listed(beside, s=same)).relation)
     chance = filtered(plain, F.rand(7) > 0.5)
     assert COLUMN not in str(rewritten(listed(chance, s=same)).relation)
+
+
+class Nesting(StandIn):
+    """Asks about expressions as a client does, nested once more; they are not looked at."""
+
+    def types(
+        self, _: Relation, expressions: Mapping[bytes, Expression], others: Sequence[Expression]
+    ) -> dict[bytes, str]:
+        asked = [called("first", one) for one in (*expressions.values(), *others)]
+        raise AssertionError(f"{len(asked)} are not too deep")
+
+
+def test_what_would_be_nested_too_deeply_is_left() -> None:
+    plan = table(3)
+    for n in range(60):
+        above = Relation()
+        above.common.plan_id = 100 + n
+        above.with_columns.input.CopyFrom(plan)
+        alias = above.with_columns.aliases.add()
+        alias.name.append(f"c{n}")
+        alias.expr.CopyFrom(label(f"c{n - 1}" if n else "id")._expr.to_plan(None))
+        plan = above
+    rewriter = PlanRewriter(cast("Server", Nesting()), Makers(made, made, made))
+    found = rewriter.rewritten(filtered(plan, F.col("c59") != "a"))
+    assert not found.changed
+    (left,) = found.left
+    assert left.reason is DeclineReason.UNTRANSLATABLE
+    assert "nested more deeply" in left.detail

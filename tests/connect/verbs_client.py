@@ -218,6 +218,24 @@ def refused() -> dict[str, Any]:
         "learned": error_of(lambda: eddyline.enable(spark, learned=3)),  # type: ignore[arg-type]
         "watch": error_of(lambda: eddyline.watch(df)),
         "pinned": str(eddyline.adapt(df, pin_order=True) is df),
+        "joins": error_of(lambda: eddyline.adapt(df, joins="some")),
+        "memory": error_of(lambda: eddyline.enable(spark, memory="1XB")),
+        "no frame": error_of(lambda: eddyline.explain(df.groupBy("id"))),  # type: ignore[call-overload]
+        "no column": error_of(lambda: eddyline.adapt(col("id"))),  # type: ignore[arg-type]
+        "no session": error_of(lambda: eddyline.learned(df)),  # type: ignore[arg-type]
+        "no progress": error_of(lambda: eddyline.progress(df)),  # type: ignore[arg-type]
+        **stopped(),
+    }
+
+
+def stopped() -> dict[str, str]:
+    """What is said of a session that was stopped."""
+    other = spark.newSession()
+    df = other.range(3).filter(even("id") & tenth("id"))
+    other.stop()
+    return {
+        "stopped frame": error_of(lambda: eddyline.adapt(df)),
+        "stopped session": error_of(lambda: eddyline.enable(other)),
     }
 
 

@@ -52,8 +52,10 @@ from eddyline.tasks.filter_task import KEEP
 COLUMN: Final = "__eddyline_block__"
 """The column of a block, which nobody sees above its chain."""
 
-LARGEST: Final = 1 << 20
-"""Bytes of a condition in terms of what a chain stands on: ``b = a + a``, ``c = b + b``, … double.
+LARGEST: Final = 500
+"""Columns in an expression in terms of what a chain stands on: ``b = a + a``, ``c = b + b`` double.
+
+512 of them, in as many calls, take half a second.
 """
 
 NAME: Final = re.compile(r"[^\W\d]\w*")
@@ -61,26 +63,34 @@ NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 class _UnclearError(Exception):
-    """What an expression says of the columns below is not plain."""
+    """What an expression says of the columns below is not plain; or is without ``lowest`` nodes."""
+
+    def __init__(self, lowest: int = 1) -> None:
+        super().__init__()
+        self.lowest: Final = max(1, lowest)
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """What the added columns below some place are ``made`` of, by name.
 
-    ``of_node`` is the same as of each relation of the chain below, by its number.
+    ``of_node`` is the same as of each relation of the chain below, by its number; ``sizes`` are how
+    many columns each of the made ones looks at.
     """
 
     made: Mapping[str, Expression]
     of_node: Mapping[int, Mapping[str, Expression]]
+    sizes: Mapping[str, int]
 
     def told(self, expression: Expression) -> Expression:
         """Return an expression with each added column replaced; _UnclearError."""
         copy = copied(expression)
+        left = LARGEST
         for look in columns_in(copy):
+            left -= self.sizes.get(look.unresolved_attribute.unparsed_identifier, 0)
+            if left < 0:
+                raise _UnclearError(len(self.of_node))
             self._tell(look)
-            if copy.ByteSize() > LARGEST:
-                raise _UnclearError
         return copy
 
     def _tell(self, look: Expression) -> None:
@@ -269,8 +279,8 @@ def added_columns(top: Relation, is_cached: Callable[[Relation], bool]) -> Added
     while nodes:
         try:
             chain = _read(nodes)
-        except _UnclearError:
-            nodes.pop()
+        except _UnclearError as unclear:
+            del nodes[-unclear.lowest :]
             continue
         return chain if chain.needed else None
     return None
@@ -351,7 +361,7 @@ def _is_clear(expression: Expression) -> bool:
 
 def _read(nodes: Sequence[Relation]) -> AddedColumns:
     """Return a chain; _UnclearError where what it says of the columns below is not plain."""
-    columns = _Columns({}, {})
+    columns = _Columns({}, {}, {})
     added: list[_AddedColumn] = []
     told: list[tuple[int, Expression]] = []
     written: list[Expression] = []
@@ -372,7 +382,8 @@ def _read(nodes: Sequence[Relation]) -> AddedColumns:
                 raise _UnclearError  # Spark may take them for one
         else:
             items = [_AddedColumn(one, columns.told(one), columns) for one in items_of(node)]
-        columns = _Columns(made, {**columns.of_node, node.common.plan_id: made})
+        sizes = {name: len(columns_in(one)) for name, one in made.items()}
+        columns = _Columns(made, {**columns.of_node, node.common.plan_id: made}, sizes)
     lowest = min((level for level, one in told if has_python(one)), default=0)
     conditions = tuple(FilterConjunct(level, one, level > lowest) for level, one in told)
     return AddedColumns(tuple(nodes), conditions, tuple(written), tuple(added), tuple(items))

@@ -168,18 +168,9 @@ def claimed(
     claim = FilterClaim()
     conditions, found = _translated(run.dependent, types, settings, claim, ansi, guarded)
     dependent, there = run.dependent, _among(found)
-    left = [steps[n] for n, one in enumerate(dependent) if id(one) not in there]
-    if left and max(steps) > min(left):
-        # What Spark asks after something that is left to it is asked after that here, too.
-        last = min(left)
-        early = [one for n, one in enumerate(dependent) if steps[n] <= last]
-        after = "Spark asks something before it that is left to it"
-        why = DeclineReason.UNTRANSLATABLE
-        for n, late in enumerate(dependent):
-            if steps[n] <= last or id(late) not in there:
-                continue
-            claim.left.append(LeftToSpark(text_of(late.expression), why, after))
-        conditions, found = _translated(early, types, settings, FilterClaim(), ansi, guarded)
+    kept = _without_company(dependent, steps, there, claim)
+    if len(kept) < len(there):
+        conditions, found = _translated(kept, types, settings, FilterClaim(), ansi, guarded)
     if not found:
         return claim
     asked = any(function.driver is not None for function in conditions.functions)
@@ -199,6 +190,35 @@ def claimed(
     claim.arguments = conditions.arguments
     claim.block = _block(ordered, outputs, stages, conditions, settings)
     return claim
+
+
+def _without_company(
+    dependent: Sequence[FilterConjunct], steps: Sequence[int], there: set[int], claim: FilterClaim
+) -> list[FilterConjunct]:
+    """Return the conditions that may be asked apart from those that are left to Spark.
+
+    What Spark asks after one of these is asked after it here, too. And what asks the same function
+    with the same arguments stays with it: Spark calls that once for both.
+    """
+    calls = [frozenset(key_of(one) for one, _ in calls_at(c.expression)) for c in dependent]
+    kept = [n for n, one in enumerate(dependent) if id(one) in there]
+    while len(kept) < len(dependent):
+        left = [n for n in range(len(dependent)) if n not in kept]
+        last, asked = min(steps[n] for n in left), frozenset().union(*(calls[n] for n in left))
+        going = {n: _AFTER for n in kept if steps[n] > last}
+        going |= {n: _TOGETHER for n in kept if not asked.isdisjoint(calls[n])}
+        if not going:
+            break
+        for n, why in going.items():
+            text = text_of(dependent[n].expression)
+            claim.left.append(LeftToSpark(text, DeclineReason.UNTRANSLATABLE, why))
+        kept = [n for n in kept if n not in going]
+    return [dependent[n] for n in kept]
+
+
+_AFTER: Final = "Spark asks something before it that is left to it"
+
+_TOGETHER: Final = "Spark calls its functions once for it and for what is left to it"
 
 
 def _handed_on(

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from eddyline.blocks.decline import DeclineReason, LeftToSpark, worded_beside
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # protobuf has none
+
+from eddyline.blocks.decline import DeclineReason, LeftToSpark, not_understood, worded_beside
 from eddyline.connect.messages import (
     Holders,
     Relation,
@@ -38,6 +40,15 @@ class PlanRewriter:
 
     def rewritten(self, relation: Relation) -> PlanRewriting:
         """Return a relation rewritten; the one that is given stays as it is."""
+        try:
+            return self._rewritten(relation)
+        except DecodeError:  # of what is told in terms of what it is made of
+            copy = Relation()
+            copy.CopyFrom(relation)
+            told = not_understood("it would be nested more deeply than messages may be")
+            return PlanRewriting(copy, left=[told.of(WHOLE).left_to_spark()])
+
+    def _rewritten(self, relation: Relation) -> PlanRewriting:
         copy = Relation()
         copy.CopyFrom(relation)
         rewriting = PlanRewriting(copy)

@@ -21,7 +21,14 @@ from eddyline.at_work import AtWork, NothingAtWork
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.connect.client_book import book_of
 from eddyline.connect.messages import Relation, has_python
-from eddyline.connect.verbs import chosen, require_all_placed, require_version, rewritten
+from eddyline.connect.verbs import (
+    chosen,
+    expected,
+    require_all_placed,
+    require_running,
+    require_version,
+    rewritten,
+)
 from eddyline.engine.policies.policy import Policy
 from eddyline.errors import (
     ConnectNotSupportedError,
@@ -122,8 +129,8 @@ def enable(
     *,
     policy: str | Policy = "adaptive",
     seed: int = 0,
-    joins: str = "auto",  # noqa: ARG001 - joins are left to Spark
-    memory: int | str | None = None,  # noqa: ARG001 - which joins use
+    joins: str = "auto",
+    memory: int | str | None = None,
     worth: Mapping[str, float] | None = None,
     remember: bool = True,
     learned: str | PathLike[str] | None = None,
@@ -147,7 +154,7 @@ def enable(
         )
     session = chosen_client_session(spark)
     client = session.client
-    options = chosen(policy, seed, worth, remember=remember)
+    options = chosen(policy, seed, joins, memory, worth, remember=remember)
     require_version(client)
     if learned is not None:
         keep_learned(book_of(client).learned, Path(learned))
@@ -159,7 +166,7 @@ def disable(spark: SparkSession | None = None) -> DisabledClient:
     """Leave the queries of a session of Spark Connect to Spark again.
 
     A plug-in of the server's leaves them alone, too. The result is a context manager, which limits
-    this to a block. Raises ``RuntimeError`` where there is no session.
+    this to a block. Raises ``RuntimeError`` where there is no session or it was stopped.
     """
     session = chosen_client_session(spark)
     book_of(session.client).learned.save()
@@ -172,10 +179,16 @@ def learned(spark: SparkSession | None = None) -> LearnedReport:
 
 
 def chosen_client_session(spark: SparkSession | None) -> SparkSession:
-    """Return a session, by default the active one; RuntimeError where there is none."""
+    """Return a session, by default the active one.
+
+    RuntimeError where there is none or it was stopped, TypeError for what is no session.
+    """
     session = SparkSession.getActiveSession() if spark is None else spark
     if session is None:
         raise RuntimeError("There is no active Spark session; create one, or pass one.")
+    if not isinstance(session, SparkSession):
+        raise TypeError(expected(SparkSession, session))
+    require_running(session)
     return session
 
 

@@ -13,12 +13,19 @@ from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.plan import LogicalPlan
 from pyspark.sql.connect.proto import Relation
+from pyspark.sql.connect.session import SparkSession
 
 from eddyline.blocks.chosen_policy import chosen_policy
 from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
-from eddyline.checked_values import checked_seed, switch, worth_of_money
+from eddyline.checked_values import (
+    checked_seed,
+    joins_named,
+    memory_size,
+    switch,
+    worth_of_money,
+)
 from eddyline.connect.client_book import ClientBook, SentBlock, book_of
 from eddyline.connect.messages import is_ours, python_functions
 from eddyline.connect.package_archive import send_once
@@ -63,8 +70,8 @@ def adapt(
     policy: str | Policy = "adaptive",
     pin_order: bool = False,
     seed: int = 0,
-    joins: str = "auto",  # noqa: ARG001 - joins are left to Spark
-    memory: int | str | None = None,  # noqa: ARG001 - which joins use
+    joins: str = "auto",
+    memory: int | str | None = None,
     worth: Mapping[str, float] | None = None,
     remember: bool = True,
 ) -> DataFrame:
@@ -79,7 +86,7 @@ def adapt(
     classic verb takes, ``ConnectNotSupportedError`` for a Spark older than 4.1 and for cascades,
     and ``FunctionPlaceError`` for a concurrent function whose calls cannot be made where it stands.
     """
-    options = chosen(policy, seed, worth, remember=remember)
+    options = chosen(policy, seed, joins, memory, worth, remember=remember)
     if switch(pin_order, "pin_order"):
         return df
     client = client_of(df)
@@ -147,10 +154,22 @@ def sent_blocks(df: DataFrame, book: ClientBook) -> tuple[SentBlock, ...]:
 
 
 def chosen(
-    policy: str | Policy, seed: int, worth: Mapping[str, float] | None, *, remember: bool
+    policy: str | Policy,
+    seed: int,
+    joins: str,
+    memory: int | str | None,
+    worth: Mapping[str, float] | None,
+    *,
+    remember: bool,
 ) -> Options:
-    """Return what makes options of the number of a rewriting; raises as :func:`adapt` does."""
+    """Return what makes options of the number of a rewriting; raises as :func:`adapt` does.
+
+    ``joins``, and the ``memory`` that they use, are left to Spark, and are checked.
+    """
     checked_seed(seed)
+    joins_named(joins)
+    if memory is not None:
+        memory_size(memory)
     routed, rates = chosen_policy(policy), worth_of_money(worth)
     switch(remember, "remember")
     return lambda run: RoutingOptions(routed, seed, run, worth=rates, remember=remember)
@@ -179,10 +198,29 @@ def rewritten(
 
 
 def client_of(df: DataFrame) -> SparkConnectClient:
-    """Return the client of a DataFrame; ConnectNotSupportedError where a Spark is too old."""
+    """Return the client of a DataFrame; ConnectNotSupportedError where a Spark is too old.
+
+    TypeError for what is no DataFrame, RuntimeError where its session was stopped.
+    """
+    if not isinstance(df, DataFrame):
+        raise TypeError(expected(DataFrame, df))
+    require_running(df._session)
     client: SparkConnectClient = df._session.client
     require_version(client)
     return client
+
+
+def require_running(spark: SparkSession) -> None:
+    """Raise RuntimeError for a session that was stopped."""
+    if spark.is_stopped:
+        raise RuntimeError("This Spark session has been stopped; create a new one.")
+
+
+def expected(wanted: type, given: object) -> str:
+    """Return what is to be said where something of another type is given."""
+    kind = type(given)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"A {wanted.__name__} of Spark Connect is expected, not {name}."
 
 
 def require_version(client: SparkConnectClient) -> None:

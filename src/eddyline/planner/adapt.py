@@ -21,7 +21,7 @@ from eddyline.blocks.join_block import Block, JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.cascades.calibration import Calibration
-from eddyline.checked_values import checked_seed, whole_number, worth_of_money
+from eddyline.checked_values import Joins, checked_seed, joins_named, whole_number, worth_of_money
 from eddyline.engine.policies.policy import Policy
 from eddyline.explanation import Explanation, explained
 from eddyline.host.classic import classic as classic_frame
@@ -40,7 +40,7 @@ from eddyline.planner.passes import Making, Rewriting, rewritten_plan
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_command
-from eddyline.planner.rewrite.block_walk import JoinRules, Joins, TableOf
+from eddyline.planner.rewrite.block_walk import JoinRules, TableOf
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
 from eddyline.planner.rewrite.looked_up_or_scanned import AccessRules
@@ -433,15 +433,6 @@ def cascades_in(df: DataFrame) -> tuple[Calibration, ...]:
     """Return the cascades of which ``adapt`` set thresholds when it made this very DataFrame."""
     adapting = _adaptings.get(df)
     return () if adapting is None else adapting.cascades
-
-
-def joins_named(name: str) -> Joins:
-    """Return the choice of joins of that name; ValueError where there is none."""
-    try:
-        return Joins(name)
-    except ValueError:
-        known = ", ".join(repr(str(choice)) for choice in Joins)
-        raise ValueError(f"joins is one of {known}, not {name!r}") from None
 
 
 def calls_concurrent_functions(df: ClassicDataFrame) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.at_work import AtWork, NothingAtWork
+from eddyline.checked_values import Joins
 from eddyline.engine.policies.policy import Policy
 from eddyline.host.classic import chosen_session, classic_session
 from eddyline.keeping.keep import Keep, keep_in
@@ -24,7 +25,6 @@ from eddyline.planner.declare.kept_folders import files_in
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.operating import operating_of
 from eddyline.planner.read.chains import fused_commands
-from eddyline.planner.rewrite.block_walk import Joins
 from eddyline.planner.self_check import check_once
 from eddyline.planner.session_rules import change_rules, told_limits
 from eddyline.plugin_switch import PluginSwitch

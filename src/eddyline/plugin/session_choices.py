@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.blocks.chosen_policy import chosen_policy
+from eddyline.checked_values import joins_named
 from eddyline.errors import EddylineError
 from eddyline.keeping.keep import keep_in
 from eddyline.latest import Latest
 from eddyline.learning.learned_file import keep_learned
-from eddyline.planner.adapt import Chosen, chosen_options, joins_named
+from eddyline.planner.adapt import Chosen, chosen_options
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.declare.kept_folders import files_in

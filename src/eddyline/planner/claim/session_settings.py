@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from eddyline import catalyst
 from eddyline.blocks.filter_block import JavaRuntime, SessionSettings
 from eddyline.blocks.routing_options import DEFAULT_MEMORY
+from eddyline.checked_values import memory_size
 from eddyline.host.session import local_cores
 from eddyline.tasks.action_settings import KEYS, settings_from
 
@@ -32,10 +33,6 @@ def _shared(settings: SessionSettings) -> SessionSettings:
     return settings
 
 
-LEAST_MEMORY: Final = 1 << 10
-"""Bytes that may be asked for: with less, rows would be written to disk one by one."""
-
-
 def task_memory(spark: SparkSession, asked: int | str | None) -> int:
     """Return the bytes that a task of a join block may use.
 
@@ -45,13 +42,7 @@ def task_memory(spark: SparkSession, asked: int | str | None) -> int:
     one in which nothing could be done.
     """
     if asked is not None:
-        try:
-            size = catalyst.bytes_of("".join(str(asked).split()))
-        except Exception as error:
-            raise ValueError(f"memory is a size such as 200MB, not {asked!r}") from error
-        if size < LEAST_MEMORY:
-            raise ValueError(f"memory is a size of at least 1KB, not {asked!r}")
-        return size
+        return memory_size(asked)
     given = str(spark.conf.get("spark.executor.pyspark.memory", "") or "")
     if not given:
         return DEFAULT_MEMORY

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import reduce
 from typing import Final, TypeAlias
 
@@ -19,6 +18,7 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
+from eddyline.checked_values import Joins
 from eddyline.errors import UnboundLookupError
 from eddyline.planner.claim.bindings import called_too_early
 from eddyline.planner.claim.filter_claim import Verdict, judge, left_to_chance, with_filters_below
@@ -43,15 +43,6 @@ from eddyline.planner.rewrite.kept_rows import rebuilt_keeping
 from eddyline.planner.rewrite.native_joins import joined_natively
 from eddyline.planner.rewrite.reducing import reduced_inputs
 from eddyline.planner.rewrite.replaced import replaced
-
-
-class Joins(StrEnum):
-    """Which inner joins run in eddies."""
-
-    AUTO = "auto"  # those with predicates over Python functions, where that pays
-    ALWAYS = "always"  # all that can
-    NEVER = "never"  # none
-
 
 TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 """Tells which lookup table a node is; None where it is none."""
