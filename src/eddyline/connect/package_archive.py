@@ -1,12 +1,20 @@
-"""Eddyline as an archive, for workers that have none: what tasks need of it, and nothing else."""
+"""Eddyline as an archive, for workers that have none: what tasks need of it, and nothing else.
+
+It is compiled, for the Python of the client, which Spark wants to be that of the workers: each that
+starts imports it in 0.16 s of CPU then, and in 0.49 s where it has to compile it.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import io
+import marshal
 import zipfile
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
+from types import CodeType
 from typing import Final
 from weakref import WeakSet
 
@@ -50,12 +58,38 @@ def archive() -> tuple[str, bytes]:
         for path in sorted(package.rglob("*.py")):
             inside = path.relative_to(package)
             if inside.parts[0] not in LEFT_OUT:
-                entry = zipfile.ZipInfo(f"eddyline/{inside.as_posix()}", _MOMENT)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                packed.writestr(entry, path.read_bytes())
+                source = path.read_bytes()
+                _add(packed, inside, source)
+                _add(packed, inside.with_suffix(".pyc"), _compiled(path, inside, source))
     made = content.getvalue()
     digest = hashlib.sha256(made).hexdigest()[:12]
     return f"eddyline-{eddyline.__version__}-{digest}.zip", made
+
+
+def _add(packed: zipfile.ZipFile, inside: Path, content: bytes) -> None:
+    entry = zipfile.ZipInfo(f"eddyline/{inside.as_posix()}", _MOMENT)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    packed.writestr(entry, content)
+
+
+def _compiled(path: Path, inside: Path, source: bytes) -> bytes:
+    """Return a file compiled, as Python keeps it; times, which differ by zones, are not compared.
+
+    It is compiled on the client only where that has not been done, which takes a second for all.
+    """
+    name = ".".join(("eddyline", *inside.with_suffix("").parts))
+    code = SourceFileLoader(name, str(path)).get_code(name)
+    if code is None:
+        raise AssertionError("a file of the package has code")
+    unchecked = (1).to_bytes(4, "little")
+    header = MAGIC_NUMBER + unchecked + source_hash(source)
+    return header + marshal.dumps(_at(code, f"eddyline/{inside.as_posix()}"))
+
+
+def _at(code: CodeType, place: str) -> CodeType:
+    """Return code that says it is of another file: not where it is on the client's machine."""
+    inside = tuple(_at(one, place) if isinstance(one, CodeType) else one for one in code.co_consts)
+    return code.replace(co_filename=place, co_consts=inside)
 
 
 def send_once(client: SparkConnectClient) -> None:
