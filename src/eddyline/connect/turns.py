@@ -9,10 +9,10 @@ other turn none has more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eddyline.connect.messages import Relation, everything, has_ours, has_python
+from eddyline.connect.messages import Relation, everything, has_ours, has_python, relations_in
 from eddyline.connect.sent_functions import PythonCall, calls_at
 
 
@@ -38,7 +38,18 @@ def turns_of(root: Relation) -> Turns:
     """Return what there is in a relation, and in all below it."""
     filters = [one for one in everything(root) if isinstance(one, Relation) and _calls(one)]
     kinds = (call.kind for one in filters for call in _asked(one))
-    return Turns(frozenset(kinds), len(filters), any(map(_follows, filters)))
+    return Turns(frozenset(kinds), len(filters), any(map(_follows, _topmost(root))))
+
+
+def _topmost(root: Relation) -> Iterator[Relation]:
+    """Yield the filters that call functions with no such filter above them."""
+    pending = [root]
+    while pending:
+        relation = pending.pop()
+        if _calls(relation):
+            yield relation
+        else:
+            pending.extend(relations_in(relation))
 
 
 def _follows(relation: Relation) -> bool:
