@@ -258,3 +258,4 @@ def test_what_cannot_be_done_is_said(verbs: Mapping[str, Any]) -> None:
         assert entry[verb] == wanted.format("SparkSession", "dataframe.DataFrame.")
     for what in ("stopped frame", "stopped session"):
         assert entry[what].startswith("RuntimeError: This Spark session has been stopped")
+    assert [entry["report"], entry["disable"]] == ["", ""]  # neither needs a server

@@ -20,7 +20,14 @@ from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.connect import messages
 from eddyline.connect.conditions import asked_about
-from eddyline.connect.filter_runs import FilterClaim, FilterRun, claimed, questions, run_at
+from eddyline.connect.filter_runs import (
+    FilterClaim,
+    FilterRun,
+    _without_company,
+    claimed,
+    questions,
+    run_at,
+)
 from eddyline.connect.messages import (
     conjuncts,
     key_of,
@@ -179,6 +186,15 @@ def test_what_spark_calls_once_for_two_conditions_is_called_once() -> None:
     ]
     together = "Spark calls its functions once for it and for what is left to it"
     assert [left.detail for left in claim.left if "f" in left.detail].count(together) == 1
+
+
+def test_what_only_eddyline_can_call_is_not_left_for_company() -> None:
+    """Spark may call `score` twice then; it cannot call the other function at all."""
+    asked = udf(ConcurrentMark("ask", 1, 8, "", ""), BooleanType())("id")
+    for one, kept in ((asked, 1), (good("id"), 0)):
+        both = run_at(filtered(one | (score("id") > 2), score("id") > 1)).dependent
+        found = _without_company(both, [0, 0], {id(both[0])}, FilterClaim())
+        assert len(found) == kept
 
 
 def test_arguments_that_may_raise_count_where_spark_filters_before() -> None:

@@ -232,10 +232,14 @@ def stopped() -> dict[str, str]:
     """What is said of a session that was stopped."""
     other = spark.newSession()
     df = other.range(3).filter(even("id") & tenth("id"))
+    adapted = eddyline.adapt(df)
+    adapted.collect()
     other.stop()
     return {
         "stopped frame": error_of(lambda: eddyline.adapt(df)),
         "stopped session": error_of(lambda: eddyline.enable(other)),
+        "report": error_of(lambda: eddyline.report(adapted)),
+        "disable": error_of(lambda: eddyline.disable(other)),
     }
 
 

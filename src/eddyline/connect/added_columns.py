@@ -55,7 +55,7 @@ COLUMN: Final = "__eddyline_block__"
 LARGEST: Final = 500
 """Columns in an expression in terms of what a chain stands on: ``b = a + a``, ``c = b + b`` double.
 
-512 of them, in as many calls, take half a second.
+256 of them, in as many calls, take half a second.
 """
 
 NAME: Final = re.compile(r"[^\W\d]\w*")

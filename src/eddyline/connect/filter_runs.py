@@ -198,15 +198,17 @@ def _without_company(
     """Return the conditions that may be asked apart from those that are left to Spark.
 
     What Spark asks after one of these is asked after it here, too. And what asks the same function
-    with the same arguments stays with it: Spark calls that once for both.
+    with the same arguments stays with it: Spark calls that once for both; but for conditions whose
+    functions only Eddyline can call.
     """
     calls = [frozenset(key_of(one) for one, _ in calls_at(c.expression)) for c in dependent]
+    ours = [any(call.concurrent for _, call in calls_at(c.expression)) for c in dependent]
     kept = [n for n, one in enumerate(dependent) if id(one) in there]
     while len(kept) < len(dependent):
         left = [n for n in range(len(dependent)) if n not in kept]
         last, asked = min(steps[n] for n in left), frozenset().union(*(calls[n] for n in left))
         going = {n: _AFTER for n in kept if steps[n] > last}
-        going |= {n: _TOGETHER for n in kept if not asked.isdisjoint(calls[n])}
+        going |= {n: _TOGETHER for n in kept if not ours[n] and not asked.isdisjoint(calls[n])}
         if not going:
             break
         for n, why in going.items():

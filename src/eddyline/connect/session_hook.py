@@ -166,9 +166,11 @@ def disable(spark: SparkSession | None = None) -> DisabledClient:
     """Leave the queries of a session of Spark Connect to Spark again.
 
     A plug-in of the server's leaves them alone, too. The result is a context manager, which limits
-    this to a block. Raises ``RuntimeError`` where there is no session or it was stopped.
+    this to a block. Raises ``RuntimeError`` where there is no session; one that was stopped needs
+    no call.
     """
-    session = chosen_client_session(spark)
+    stopped = isinstance(spark, SparkSession) and spark.is_stopped
+    session = spark if spark is not None and stopped else chosen_client_session(spark)
     book_of(session.client).learned.save()
     return DisabledClient(session)
 

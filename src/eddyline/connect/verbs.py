@@ -90,6 +90,7 @@ def adapt(
     if switch(pin_order, "pin_order"):
         return df
     client = client_of(df)
+    require_running(df._session)
     book = book_of(client)
     rewriting = rewritten(client, relation_of(df), options(book.next_run()))
     require_all_placed(rewriting)
@@ -112,6 +113,7 @@ def explain(df: DataFrame, *, stage: str | None = None, price: bool | int = Fals
             "optimized plan. eddyline.explain(df) says what runs in eddies."
         )
     client = client_of(df)
+    require_running(df._session)
     relation = relation_of(df)
     running = tuple(sent.block for sent in book_of(client).blocks_in(relation))
     left = left_in(df)
@@ -200,11 +202,10 @@ def rewritten(
 def client_of(df: DataFrame) -> SparkConnectClient:
     """Return the client of a DataFrame; ConnectNotSupportedError where a Spark is too old.
 
-    TypeError for what is no DataFrame, RuntimeError where its session was stopped.
+    TypeError for what is no DataFrame.
     """
     if not isinstance(df, DataFrame):
         raise TypeError(expected(DataFrame, df))
-    require_running(df._session)
     client: SparkConnectClient = df._session.client
     require_version(client)
     return client
