@@ -24,7 +24,7 @@ MULTIPLIERS = (
     80235190249,
     83210150767,
     86028157397,
-    89478485401,
+    95683212289,
 )
 """Odd numbers that scatter row numbers, one for each column; products stay below 2**63."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 from weakref import WeakMethod
@@ -24,6 +24,7 @@ from eddyline.planner.adapt import adapted_blocks
 from eddyline.planner.block_registry import registry_of
 from eddyline.tasks import others_learned
 from tests.fresh_process import printed_lines
+from tests.planner.joins.broadcasting import broadcasting
 
 ROWS = 4_000
 
@@ -111,15 +112,25 @@ def many_short_tasks(spark: SparkSession) -> DataFrame:
     return rows.filter(even("id") & fifth("id") & third("id"))
 
 
+def many_short_joins(spark: SparkSession) -> DataFrame:
+    """The same rows, checked in as many tasks before they are shuffled to those of a table."""
+    keys = spark.range(ROWS).withColumnRenamed("id", "key")
+    return many_short_tasks(spark).join(keys, expr("id = key"))
+
+
+@pytest.mark.parametrize("query", [many_short_tasks, many_short_joins])
 def test_a_worker_is_told_what_others_have_learned_while_the_stage_runs(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    query: Callable[[SparkSession], DataFrame],
 ) -> None:
     registry = registry_of(spark.sparkContext)
-    assert registry._asked_at is None  # on one machine
+    assert registry.asked_at is None  # on one machine
     monkeypatch.setattr(block_registry, "local_cores", lambda _: None)
     asked_at = block_registry._listening(spark.sparkContext, WeakMethod(registry._told))
-    monkeypatch.setattr(registry, "_asked_at", asked_at)
-    fast = eddyline.adapt(many_short_tasks(spark))
+    monkeypatch.setattr(registry, "asked_at", asked_at)
+    with broadcasting(spark, allowed=False):
+        fast = eddyline.adapt(query(spark), joins="always")
     assert priors(fast) == ()
     told = []
     tell = registry.learned.told
@@ -137,7 +148,7 @@ def test_where_nobody_can_be_asked_tasks_go_on(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = Address("127.0.0.1", 1, "token", "learned/1")
-    monkeypatch.setattr(registry_of(spark.sparkContext), "_asked_at", nobody)
+    monkeypatch.setattr(registry_of(spark.sparkContext), "asked_at", nobody)
     assert eddyline.adapt(many_short_tasks(spark)).count() == len(range(0, ROWS, 30))
 
 

@@ -149,8 +149,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
             (),
             SessionSettings("UTC"),
             priors=priors,
+            learned_at=driver,
         )
-        filtering = FilterTask(block, RoutingOptions(policy, remember=False), driver)
+        filtering = FilterTask(block, RoutingOptions(policy, remember=False))
         kept = filtering.filter([pa.array(range(rows))]).field(0).true_count
         assert kept == sum(all(n % 10 < share for share in shares) for n in range(rows))
         filtering.end(None)

@@ -146,8 +146,9 @@ class FilterBlock:
     is how many of its rows a limit above keeps of each task's, or somebody between wants first; 0
     where there is none. A task that has given as many ``stops`` if nothing between drops any. The
     rows of a block that ``repeats`` come of a join below which plain Spark calls its function: it
-    remembers, whatever that costs. ``priors`` are what is known of the conjuncts beforehand:
-    whatever they are, it is the same block, and its text is the same.
+    remembers, whatever that costs. ``priors`` are what is known of the conjuncts beforehand, and at
+    ``learned_at`` tasks ask what others have learned since: whatever these are, it is the same
+    block, and its text is the same.
     """
 
     identity: str
@@ -169,6 +170,7 @@ class FilterBlock:
     stops: bool = False
     repeats: bool = False
     priors: tuple[Prior | None, ...] = field(default=(), repr=False)
+    learned_at: Address | None = field(default=None, compare=False, repr=False)
 
 
 def identified(block: FilterBlock) -> FilterBlock:

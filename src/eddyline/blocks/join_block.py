@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias
@@ -12,6 +12,7 @@ from eddyline.blocks.filter_block import FilterBlock, SessionSettings, UserFunct
 from eddyline.blocks.lookup_table import BlockLookup
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.prior import Prior
 
 
 class Counted(StrEnum):
@@ -34,7 +35,7 @@ class JoinBlock:
     ``notes`` say in words why the eddy joins, and what reduces its inputs before; ``reduced`` is
     whether anything does. ``limit`` is how many rows a limit above keeps of each task's, 0 where
     there is none; a task that has given as many ``stops`` if nothing between drops any.
-    ``counted`` says what counts as one.
+    ``counted`` says what counts as one. At ``learned_at`` tasks ask what others have learned.
     """
 
     identity: str
@@ -52,6 +53,7 @@ class JoinBlock:
     limit: int = 0
     stops: bool = False
     counted: Counted = Counted.MATCHES
+    learned_at: Address | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def graph(self) -> JoinGraph:
@@ -61,6 +63,15 @@ class JoinBlock:
     def __getstate__(self) -> dict[str, object]:
         """Leave out the graph, so that equal blocks have equal pickles."""
         return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
+
+    @property
+    def priors(self) -> tuple[Prior | None, ...]:
+        """What is known of the query's predicates beforehand."""
+        return self.query.priors
+
+    def with_priors(self, priors: tuple[Prior | None, ...]) -> JoinBlock:
+        """Return the same block, with something else known beforehand."""
+        return replace(self, query=replace(self.query, priors=priors))
 
     @property
     def scanned(self) -> tuple[int, ...]:

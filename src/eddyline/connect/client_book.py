@@ -82,14 +82,14 @@ class ClientBook:
         Its tasks are told what was learned so far.
         """
         block = replace(block, priors=self.learned.told(block))
-        function = FusedFilter(block, options, RecordsToClient(), None)
+        function = FusedFilter(block, options, RecordsToClient())
         return self._kept(
             block, options, pickled(arrow_columns.by_task(function), result_type(block))
         )
 
     def asking(self, block: FilterBlock, options: RoutingOptions) -> bytes:
         """Return the function of a block of one value that is asked for, likewise."""
-        function = OneValue(FusedFilter(block, options, RecordsToClient(), None))
+        function = OneValue(FusedFilter(block, options, RecordsToClient()))
         returned = block.functions[call_of(block.outputs[0]).function].return_type
         made = pickled(arrow_columns.by_task(function), spark_type(returned))
         return self._kept(block, options, made)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite, log
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, overload
 
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.prior import Prior
@@ -178,9 +179,12 @@ class LearnedStore:
         known = self._scans.get(name)
         return None if known is None else known.seconds
 
-    def for_one_rewriting(self) -> Telling:
-        """Return what puts into blocks what is known now: into equal blocks the same."""
-        return Telling(self.told)
+    def for_one_rewriting(self, asked_at: Address | None = None) -> Telling:
+        """Return what puts into blocks what is known now: into equal blocks the same.
+
+        And ``asked_at``, where their tasks ask what is known then.
+        """
+        return Telling(self.told, asked_at)
 
     def told(self, block: Block) -> Told:
         """Return what the tasks of a block are to be told; empty where nothing is known."""
@@ -321,10 +325,11 @@ class LearnedStore:
 
 
 class Telling:
-    """Puts what is known into the blocks of one rewriting."""
+    """Puts what is known into the blocks of one rewriting, and where to ask what is later."""
 
-    def __init__(self, told: Callable[[Block], Told]) -> None:
+    def __init__(self, told: Callable[[Block], Told], asked_at: Address | None) -> None:
         self._told = told
+        self._asked_at = asked_at
         self._by_identity: dict[str, Told] = {}
 
     @overload
@@ -342,8 +347,8 @@ class Telling:
         if told is None:
             told = self._by_identity[block.identity] = self._told(block)
         if isinstance(block, FilterBlock):
-            return replace(block, priors=told)
-        return replace(block, query=replace(block.query, priors=told))
+            return replace(block, priors=told, learned_at=self._asked_at)
+        return replace(block.with_priors(told), learned_at=self._asked_at)
 
 
 def _of(kept: Latest[str, Known], name: str, text: str) -> Known:

@@ -223,7 +223,7 @@ def rewritten(
     set, the oracles of ``cascades`` decide about every row.
     """
     registry = registry_of(spark.sparkContext)
-    telling = registry.learned.for_one_rewriting()
+    telling = registry.learned.for_one_rewriting(registry.asked_at)
     options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
     tables = lookup_tables_of(spark.sparkContext)
     asking: list[bool] = []  # whether somebody is to be asked, for each block

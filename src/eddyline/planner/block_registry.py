@@ -117,7 +117,8 @@ class Registry:
         self._by_key: WeakValueDictionary[str, Fused] = WeakValueDictionary()
         self._adapted = Latest[int, AdaptedFrame](BLOCKS)
         self._runs = itertools.count(1)
-        self._asked_at = _listening(context, WeakMethod(self._told))
+        self.asked_at: Final = _listening(context, WeakMethod(self._told))
+        """Where tasks ask what others have learned."""
 
     def next_run(self) -> int:
         """Return a number that no other call of ``adapt`` has had, in whatever thread."""
@@ -134,7 +135,7 @@ class Registry:
         """
 
         def made(of: FilterBlock) -> bytes:
-            return fused_command(of, options, self.records, self._asked_at)
+            return fused_command(of, options, self.records)
 
         fused = self._known(block, options, one_value=False) or Fused(
             made(block), block, options, made

@@ -15,6 +15,7 @@ from pyspark import TaskContext
 from eddyline.asking.driver_channel import Address
 from eddyline.blocks.chosen_policy import WRITTEN_ORDER, ChosenPolicy
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.blocks.join_block import Block
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.eddy import Learned
 from eddyline.engine.functions.remembered_function import MemoryStatistics
@@ -95,27 +96,30 @@ class BlockTask:
         self.generator = np.random.default_rng([options.seed, partition])
         self._identity = identity
         self._key = (identity, options.policy)
-        self._reports_as = record_key(identity, options)
+        self._options = options
         self._partition = partition
 
     def known(self) -> Learned | None:
         """Return what the last task of this block has learned here, None if there was none."""
         return MEMORY.learned.get(self._key)
 
-    def told_by_others(self, driver: Address | None, priors: Told) -> Told:
+    def told_by_others(self, block: Block, predicates: int, routed: Sequence[int]) -> Told:
         """Return what the driver says that all tasks have learned; empty where it is not asked.
 
         It is where the stage has more than a few tasks, or more than workers, until it has told
-        something to this process once; unless ``priors`` say enough.
+        something to this process once; unless the block's priors tell of all of its ``predicates``
+        that are ``routed`` here, by number.
         """
         asked = MEMORY.asked.get(self._key) or 0
-        if driver is None or asked >= ASKS or (priors and all(priors)):
+        if block.learned_at is None or asked >= ASKS or not routed:
+            return ()
+        if block.priors and all(block.priors[number] for number in routed):
             return ()
         if self._key[1] == WRITTEN_ORDER or (self._partition < FEW_TASKS and not self.known()):
             return ()
-        told = told_by(driver, self._reports_as)
+        told = told_by(block.learned_at, record_key(block.identity, self._options))
         MEMORY.asked.put(self._key, ASKS if told else asked + 1)
-        return told
+        return told if len(told) == predicates else ()
 
     def finish(self, learned: Learned, error: BaseException | None, rows: int = 0) -> None:
         """End the user's functions; leave what was learned of ``rows`` for the next task."""

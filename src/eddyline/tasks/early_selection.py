@@ -97,7 +97,7 @@ class EarlySelection:
     def end(self, error: BaseException | None) -> None:
         """End the user's functions; leave what was learned for the next task."""
         if self._task is not None:
-            self._task.finish(self._task.eddy.learned(), error)
+            self._task.finish(self._task.eddy.learned(), error, self._task.rows)
 
     def _chosen(self, *, copied: bool) -> tuple[int, ...]:
         """Return the predicates that rows are checked by here, in the written order."""
@@ -129,6 +129,7 @@ class EarlySelection:
         started = self._task.clock.now()
         asked = self._task.eddy.ask(batch.columns[:own], batch.num_rows, predicates)
         self._task.inside += self._task.clock.now() - started
+        self._task.rows += batch.num_rows
         if len(asked.passed):
             done = sum(1 << predicate for predicate in predicates)
             yield Checked(batch.take(pa.array(asked.passed)), done)
@@ -141,15 +142,22 @@ class _MapSideTask(BlockTask):
     """The eddy over the rows of one input in one task, and what it did."""
 
     def __init__(self, block: JoinBlock, relation: int, options: RoutingOptions) -> None:
-        """Make the eddy, which begins with what the last one of this process knew."""
+        """Make the eddy, which begins with what the last one of this process knew.
+
+        Or, once, with what the driver says that all tasks have learned.
+        """
         identity = f"{block.identity}, input {relation}"
         super().__init__(identity, block.functions, block.settings, options)
+        self.rows = 0
+        routed = predicates_with_calls(block.graph, relation)
+        routed = routed if len(routed) > 1 else ()
+        told = self.told_by_others(block, len(block.graph.predicates), routed)
         self.eddy = InputEddy(
-            block.graph,
+            block.with_priors(told).graph if told else block.graph,
             relation,
             self.functions,
             options.policy.make,
             self.work_clock,
             self.generator,
-            learned=self.known(),
+            learned=None if told else self.known(),
         )

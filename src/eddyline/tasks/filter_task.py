@@ -22,7 +22,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from eddyline.asking.driver_channel import Address
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
@@ -130,45 +129,30 @@ def result_type(block: FilterBlock) -> StructType:
     return StructType(fields)
 
 
-def fused_command(
-    block: FilterBlock,
-    options: RoutingOptions,
-    records: RecordsSink,
-    driver: Address | None = None,
-) -> bytes:
-    """Return the fused function of a block, pickled as Spark keeps user functions.
-
-    Its tasks ask the ``driver`` what others have learned, where there is one to be asked.
-    """
-    fused = FusedFilter(block, options, records, driver)
+def fused_command(block: FilterBlock, options: RoutingOptions, records: RecordsSink) -> bytes:
+    """Return the fused function of a block, pickled as Spark keeps user functions."""
+    fused = FusedFilter(block, options, records)
     return pickled(arrow_columns.by_task(fused), result_type(block))
 
 
 class FusedFilter:
     """The callable that Spark runs, once a task."""
 
-    def __init__(
-        self,
-        block: FilterBlock,
-        options: RoutingOptions,
-        records: RecordsSink,
-        driver: Address | None,
-    ) -> None:
-        """Bind a block to the way it is routed, where its tasks report, and whom they ask."""
+    def __init__(self, block: FilterBlock, options: RoutingOptions, records: RecordsSink) -> None:
+        """Bind a block to the way it is routed, and where its tasks report."""
         self._block = block
         self._options = options
         self._records = records
-        self._driver = driver
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel with the block packed by itself, which tasks of one process unpickle once."""
-        content = packed((self._block, self._options, self._driver))
+        content = packed((self._block, self._options))
         return _fused_filter, (content, self._records)
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
         """Filter the batches of one task: arrays of one argument, or tuples of several."""
         key = record_key(self._block.identity, self._options)
-        task = FilterTask(self._block, self._options, self._driver)
+        task = FilterTask(self._block, self._options)
         rounds = Rounds.of_filter(self._block)
         news = live_news(key)
         if news.wanted:
@@ -192,8 +176,8 @@ class FusedFilter:
 
 
 def _fused_filter(content: bytes, records: RecordsSink) -> FusedFilter:
-    block, options, driver = unpacked(content)
-    return FusedFilter(block, options, records, driver)
+    block, options = unpacked(content)
+    return FusedFilter(block, options, records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +195,10 @@ class OneValue:
 class FilterTask(BlockTask):
     """One task's eddy over filters."""
 
-    def __init__(
-        self, block: FilterBlock, options: RoutingOptions, driver: Address | None = None
-    ) -> None:
+    def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
         """Make the eddy, which begins with what the last one of this process knew.
 
-        Or, once, with what the ``driver`` says that all tasks have learned.
+        Or, once, with what the driver says that all tasks have learned.
         """
         super().__init__(
             block.identity,
@@ -233,8 +215,8 @@ class FilterTask(BlockTask):
         ]
         self._orders = Orders()
         conjuncts = len(conjuncts_of(block.predicate))
-        told = self.told_by_others(driver, block.priors) if conjuncts > 1 else ()
-        told = told if len(told) == conjuncts else ()
+        routed = range(conjuncts if conjuncts > 1 else 0)
+        told = self.told_by_others(block, conjuncts, routed)
         self._eddy = FilterEddy(
             FilterPlan(
                 block.predicate,

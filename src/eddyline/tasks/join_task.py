@@ -95,7 +95,6 @@ class JoinTask(BlockTask):
         """Make the eddy, or take one that an earlier task of this process has prepared."""
         super().__init__(block.identity, block.functions, block.settings, options)
         self._block = block
-        self._options = options
         self._orders = JoinOrders(len(block.graph.predicates))
         self._lookups = TaskLookups(block, job_of(options), SharedAgenda())
         try:
@@ -111,21 +110,25 @@ class JoinTask(BlockTask):
         if prepared is not None:
             prepared.renew(self.functions, self.work_clock, self._orders)
             return prepared
+        predicates = self._block.graph.predicates
+        routed = [n for n, predicate in enumerate(predicates) if calls_in(predicate)]
+        told = self.told_by_others(self._block, len(predicates), routed)
+        block = self._block.with_priors(told) if told else self._block
         return JoinEddy(
-            self._block.query,
+            block.query,
             self.functions,
             self._options.policy.make,
             self.work_clock,
             self.generator,
             lookups=self._lookups.sources,
             instrument=self._orders,
-            learned=self.known(),
+            learned=None if told else self.known(),
         )
 
     def end(self, error: BaseException | None) -> None:
         """End the user's iterators and lookups; leave what was learned for the next task."""
         self._lookups.close()
-        self.finish(self.eddy.learned(), error)
+        self.finish(self.eddy.learned(), error, sum(self.came()))
 
     def between_visits(self, do: Callable[[], None]) -> None:
         """Have something done after each visit to a module."""
