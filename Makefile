@@ -39,6 +39,9 @@ demo: $(READY)  ## run the demonstration on real flights
 # files stay in the order that tests/conftest.py gives them.
 WORKERS ?= --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
+# What is quick often waits for something else: four processes keep two cores busy.
+QUICK_WORKERS ?= --numprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .PHONY: test
 test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" narrows them
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
@@ -49,10 +52,10 @@ check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what
 	$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy & types=$$!; \
 	$(BIN)/lint-imports --no-logo && \
-		$(BIN)/python -m pytest --quiet tests/planner/test_main_paths.py -k test_filters; rest=$$?; \
+		$(BIN)/python -m pytest --quiet tests/planner/test_main_paths.py -k test_filters && \
+		EDDYLINE_EXAMPLES=$${EDDYLINE_EXAMPLES:-quick} $(BIN)/python -m pytest --quiet $(QUICK_WORKERS) \
+			-m "not spark and not slow and not statistical" $(ARGS); rest=$$?; \
 	wait $$types && exit $$rest
-	EDDYLINE_EXAMPLES=$${EDDYLINE_EXAMPLES:-quick} $(BIN)/python -m pytest --quiet $(WORKERS) \
-		-m "not spark and not slow and not statistical" $(ARGS)
 
 # Each has an environment of its own: the pinned dependencies with another PySpark, Python or pandas.
 .PHONY: versions
