@@ -22,6 +22,7 @@ from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.guarded import GuardedPolicy, unguarded
+from eddyline.engine.prior import by_number
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.expressions import forget_programs
 from eddyline.latest import Latest
@@ -113,7 +114,7 @@ class BlockTask:
         asked = MEMORY.asked.get(self._key) or 0
         if block.learned_at is None or asked >= ASKS or not routed:
             return ()
-        if block.priors and all(block.priors[number] for number in routed):
+        if by_number(block.priors).keys() >= set(routed):
             return ()
         if self._key[1] == WRITTEN_ORDER or (self._partition < FEW_TASKS and not self.known()):
             return ()
