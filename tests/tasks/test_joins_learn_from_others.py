@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -20,8 +20,9 @@ from eddyline.tasks import block_task, task_functions
 from eddyline.tasks.calling import MadeFunction
 from eddyline.tasks.early_selection import EarlySelection
 from eddyline.tasks.join_task import JoinTask
-from eddyline.tasks.others_learned import SHORT_TASK, Told, telling
+from eddyline.tasks.others_learned import SHORT_TASK, Told
 from tests.tasks.join_blocks import INPUT, Closed, block_of, conjuncts
+from tests.tasks.telling_driver import TellingDriver
 
 ROWS = 500
 
@@ -29,26 +30,6 @@ TELLING: Told = (Prior(1e4, 9_990.0, 1.0), Prior(1e4, 10.0, 1e-7))
 """The second predicate rejects all, and costs nothing."""
 
 Task = Callable[[Address | None], int]
-
-
-@pytest.fixture
-def channel() -> Iterator[DriverChannel]:
-    made = DriverChannel()
-    yield made
-    made.close()
-
-
-class Driver:
-    """Tells what is known, and notes which blocks it is asked about."""
-
-    def __init__(self, channel: DriverChannel, known: Told = TELLING) -> None:
-        self.asked: list[str] = []
-        self._known = known
-        self.address = channel.listen("learned", telling(self._told))
-
-    def _told(self, block: str) -> Told:
-        self.asked.append(block)
-        return self._known
 
 
 class Tasks:
@@ -127,7 +108,7 @@ def run(request: pytest.FixtureRequest, tasks: Tasks) -> Task:
 def test_the_second_short_task_asks_about_the_block_and_no_other_does(
     channel: DriverChannel, run: Task
 ) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, TELLING)
     counts = []
     for _ in range(4):
         run(driver.address)
@@ -140,13 +121,13 @@ def test_what_is_told_is_where_the_task_begins(channel: DriverChannel, run: Task
     """Here the first predicate rejects most; elsewhere the second has rejected all."""
     run(None)
     assert run(None) == 0
-    assert run(Driver(channel).address) == 1
+    assert run(TellingDriver(channel, TELLING).address) == 1
 
 
 def test_the_first_task_asks_where_the_stage_has_many(
     channel: DriverChannel, run: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, TELLING)
     monkeypatch.setattr(block_task, "FEW_TASKS", 0)
     run(driver.address)
     run(driver.address)
@@ -154,7 +135,7 @@ def test_the_first_task_asks_where_the_stage_has_many(
 
 
 def test_an_answer_of_another_block_is_none(channel: DriverChannel, run: Task) -> None:
-    driver = Driver(channel, TELLING[:1])
+    driver = TellingDriver(channel, TELLING[:1])
     run(None)
     assert run(driver.address) == 0
     assert driver.asked
@@ -163,7 +144,7 @@ def test_an_answer_of_another_block_is_none(channel: DriverChannel, run: Task) -
 def test_who_has_nothing_to_learn_asks_nobody(
     channel: DriverChannel, run: Task, tasks: Tasks
 ) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, TELLING)
     tasks.priors = TELLING
     for _ in range(2):
         run(driver.address)
@@ -175,7 +156,7 @@ def test_who_has_nothing_to_learn_asks_nobody(
 
 
 def test_a_long_task_needs_no_news(channel: DriverChannel, run: Task, tasks: Tasks) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, TELLING)
     tasks.rows = SHORT_TASK + 1
     run(driver.address)
     tasks.rows = ROWS
@@ -185,7 +166,7 @@ def test_a_long_task_needs_no_news(channel: DriverChannel, run: Task, tasks: Tas
 
 def test_one_predicate_has_an_order_only_among_joins(channel: DriverChannel, tasks: Tasks) -> None:
     tasks.predicates = 1
-    driver = Driver(channel, TELLING[:1])
+    driver = TellingDriver(channel, TELLING[:1])
     for _ in range(2):
         tasks.checks(driver.address)
     assert driver.asked == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -23,20 +23,14 @@ from eddyline.latest import Latest
 from eddyline.tasks import block_task, others_learned, task_functions
 from eddyline.tasks.calling import MadeFunction
 from eddyline.tasks.filter_task import FilterTask
-from eddyline.tasks.others_learned import ASKS, SHORT_TASK, Told, telling, told_by
+from eddyline.tasks.others_learned import ASKS, SHORT_TASK, Told, told_by
 from tests.joins import BOOL, UserFunction
+from tests.tasks.telling_driver import TellingDriver
 
 KNOWN: Told = (
     Prior(1_000.0, 900.0, 1e-4),
     Prior(600.0, 60.0, 2e-4, (Prior(600.0, 30.0, 1e-4), None)),
 )
-
-
-@pytest.fixture
-def channel() -> Iterator[DriverChannel]:
-    made = DriverChannel()
-    yield made
-    made.close()
 
 
 @pytest.fixture(autouse=True)
@@ -47,28 +41,15 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(others_learned, "_unreachable", Latest(2))
 
 
-class Driver:
-    """Tells what is known, and counts who asks."""
-
-    def __init__(self, channel: DriverChannel, known: Told = KNOWN) -> None:
-        self.asked: list[str] = []
-        self._known = known
-        self.address = channel.listen("learned", telling(self._told))
-
-    def _told(self, block: str) -> Told:
-        self.asked.append(block)
-        return self._known
-
-
 def test_what_is_told_arrives(channel: DriverChannel) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, KNOWN)
     assert told_by(driver.address, "7/block") == KNOWN
     assert driver.asked == ["7/block"]
 
 
 @pytest.mark.parametrize("known", [(), (None, None)])
 def test_nothing_is_known(channel: DriverChannel, known: Told) -> None:
-    assert told_by(Driver(channel, known).address, "block") == ()
+    assert told_by(TellingDriver(channel, known).address, "block") == ()
 
 
 def test_who_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +142,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_the_second_short_task_asks_and_no_other(channel: DriverChannel, run: Run) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, KNOWN)
     counts = []
     for _ in range(4):
         run(driver.address)
@@ -174,20 +155,20 @@ def test_what_is_told_is_where_the_task_begins(channel: DriverChannel, run: Run)
     # Elsewhere the second predicate rejects all, where this worker has seen it of the first.
     contrary = (Prior(1e4, 9_990.0, 1.0), Prior(1e4, 10.0, 1e-7))
     run(None, shares=(1, 9))
-    run(Driver(channel, contrary).address, shares=(1, 9))
+    run(TellingDriver(channel, contrary).address, shares=(1, 9))
     assert Closable.first_called == 1
 
 
 def test_who_is_not_told_goes_on(channel: DriverChannel, run: Run) -> None:
     run(None)
-    run(Driver(channel, ()).address)
+    run(TellingDriver(channel, ()).address)
     assert Closable.first_called == 1
 
 
 def test_the_first_task_asks_where_the_stage_has_many(
     channel: DriverChannel, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, KNOWN)
     monkeypatch.setattr(block_task, "FEW_TASKS", 0)
     run(driver.address)
     run(driver.address)
@@ -195,21 +176,21 @@ def test_the_first_task_asks_where_the_stage_has_many(
 
 
 def test_who_is_told_nothing_asks_again_but_not_forever(channel: DriverChannel, run: Run) -> None:
-    driver = Driver(channel, ())
+    driver = TellingDriver(channel, ())
     for _ in range(ASKS + 3):
         run(driver.address)
     assert len(driver.asked) == ASKS
 
 
 def test_a_long_task_needs_no_news(channel: DriverChannel, run: Run) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, KNOWN)
     run(driver.address, rows=SHORT_TASK + 1)
     run(driver.address)
     assert driver.asked == []
 
 
 def test_who_has_nothing_to_learn_asks_nobody(channel: DriverChannel, run: Run) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, KNOWN)
     for _ in range(2):
         run(driver.address, policy=WRITTEN_ORDER)
     for _ in range(2):
@@ -218,14 +199,14 @@ def test_who_has_nothing_to_learn_asks_nobody(channel: DriverChannel, run: Run) 
 
 
 def test_one_predicate_has_no_order(channel: DriverChannel, run: Run) -> None:
-    driver = Driver(channel)
+    driver = TellingDriver(channel, KNOWN)
     for _ in range(2):
         run(driver.address, shares=(5,))
     assert driver.asked == []
 
 
 def test_an_answer_of_another_block_is_none(channel: DriverChannel, run: Run) -> None:
-    driver = Driver(channel, KNOWN[:1])
+    driver = TellingDriver(channel, KNOWN[:1])
     run(driver.address)
     first, second = run(driver.address)  # goes on with what it knows
     assert second > first
