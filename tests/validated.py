@@ -40,6 +40,9 @@ SETTINGS: Final = {
     # Each query's plan is also kept as a text, for a page that nobody opens.
     "spark.sql.ui.explainMode": "simple",
     "spark.python.daemon.module": "tests.warm_daemon",
+    # Over TCP, whatever a worker answers to plain PySpark waits 40 ms for an acknowledgement:
+    # 603 tests of plans took 159 s so, and 120 without. Sparks of their own have the default.
+    "spark.python.unix.domain.socket.enabled": "true",
     **CHECKPOINTS,
     # Of dates long ago Spark 3.5 asks which calendar the writer of a file had.
     **({"spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED"} if MINOR < (4, 0) else {}),

@@ -1,7 +1,8 @@
 """The daemon of workers, which has also loaded the kernels of joins before it forks the first one.
 
-A worker of the tests lives for a minute or two. That workers can do without is tested where Spark
-runs in a process of its own.
+A worker of the tests lives for a minute or two. It does not look for garbage after every task:
+among the test modules that it has imported that took 40 % of its time. That workers can do without
+this module is tested where Spark runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
-from eddyline.tasks.daemon import have_any_text_written, prepare, without_archive
+from eddyline.tasks.daemon import (
+    forget_readers,
+    have_any_text_written,
+    prepare,
+    without_archive,
+)
 
-sys.path[:] = without_archive(sys.path)  # from which PySpark would be compiled, each time
+kept = without_archive(sys.path)  # from it PySpark would be compiled, each time
+left_out = set(sys.path).difference(kept)
+sys.path[:] = kept
+forget_readers(left_out)
 
-from pyspark import worker  # noqa: E402 - as installed
-from pyspark.daemon import manager  # noqa: E402 - likewise
+from pyspark import daemon, worker  # noqa: E402 - as installed
 
 import tests.joins as small  # noqa: E402 - imports PySpark
 from eddyline.engine.storage.few_rows import compile_at_once  # noqa: E402 - likewise
@@ -35,7 +44,8 @@ def serve(*others: Callable[[], None]) -> None:
     for load in (warm, *others):
         load()
     gc.freeze()
-    manager()
+    vars(daemon)["gc"] = SimpleNamespace(collect=lambda: None)
+    daemon.manager()
 
 
 if __name__ == "__main__":
