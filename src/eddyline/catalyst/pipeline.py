@@ -294,10 +294,7 @@ def _loaded(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
 
 
 def _new(kind: Any) -> Any:  # noqa: ANN401 - Py4J has no types
-    gateway: Any = SparkContext._gateway
-    nothing = gateway.new_array(gateway.jvm.java.lang.Class, 0)
-    no_arguments = gateway.new_array(gateway.jvm.java.lang.Object, 0)
-    return kind.getConstructor(nothing).newInstance(no_arguments)
+    return kind.newInstance()  # its constructor, by name, is a dozen calls more: 0.7 ms, warm
 
 
 def _loader() -> Any:  # noqa: ANN401 - Py4J has no types
