@@ -35,10 +35,10 @@ $(READY): $(LOCKS)
 demo: $(READY)  ## run the demonstration on real flights
 	@$(BIN)/eddyline demo
 
-# Three processes with a Spark each, which on two cores wait a tenth of the time for something
-# else where they are two; a file's tests stay together, as they share tables, and the files stay in
-# the order that tests/conftest.py gives them.
-WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
+# Two processes with a Spark each (three keep both cores busy and took 5 % longer: each Spark begins
+# cold); a file's tests stay together, as they share tables, and the files stay in the order that
+# tests/conftest.py gives them.
+WORKERS ?= --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # What is quick often waits for something else: four processes keep two cores busy.
 QUICK_WORKERS ?= --numprocesses 4 --dist loadfile --no-loadscope-reorder

@@ -3,6 +3,8 @@
 This is the only room that reaches into the JVM. A :class:`Plan` and a
 :class:`CatalystExpression` are opaque handles on Catalyst's immutable trees: everything
 here either reads a handle or makes a new one.
+
+Over 450 lines, nearly all of them names: what other rooms may use.
 """
 
 from eddyline.catalyst.actions import ActionState, action_state, is_running, seconds_of_reading

@@ -4,6 +4,8 @@ From the bottom up: each input with its native conditions, projected to the colu
 brings; the map side; one shuffle of blobs by cell; the reduce side; a projection that gives
 the block's columns the identities of the attributes they stand for; and the region's own
 output over these. Every attribute above keeps its identity.
+
+450 lines: these are the steps of one rewriting, each of which goes on where the one before ends.
 """
 
 from __future__ import annotations
