@@ -29,7 +29,11 @@ def _remembering(look_up: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         key = holder._gateway_client, vars(holder).get("_fqn"), name
         if key not in known:
             answer = look_up(holder, name)
-            if not isinstance(answer, JavaClass | JavaMember | JavaPackage):
+            # Whatever is no class is a package to Py4J, also a class that is not there yet.
+            lasting = isinstance(answer, JavaClass | JavaMember) or (
+                isinstance(answer, JavaPackage) and name.islower()
+            )
+            if not lasting:
                 return answer
             known[key] = answer
         return known[key]
