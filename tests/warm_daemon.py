@@ -1,28 +1,17 @@
 """The daemon of workers, which has also loaded the kernels of joins before it forks the first one.
 
-A worker of the tests lives for a minute or two. It does not look for garbage after every task:
-among the test modules that it has imported that took 40 % of its time. That workers can do without
-this module is tested where Spark runs in a process of its own.
+That workers can do without this module is tested where Spark runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable
-from types import SimpleNamespace
 
-from eddyline.tasks.daemon import (
-    forget_readers,
-    have_any_text_written,
-    prepare,
-    without_archive,
-)
+from eddyline.tasks.daemon import have_any_text_written, leave_archive_out, prepare
+from eddyline.tasks.garbage import look_among_what_is_new
 
-kept = without_archive(sys.path)  # from it PySpark would be compiled, each time
-left_out = set(sys.path).difference(kept)
-sys.path[:] = kept
-forget_readers(left_out)
+leave_archive_out()  # from it PySpark would be compiled, each time
 
 from pyspark import daemon, worker  # noqa: E402 - as installed
 
@@ -44,7 +33,7 @@ def serve(*others: Callable[[], None]) -> None:
     for load in (warm, *others):
         load()
     gc.freeze()
-    vars(daemon)["gc"] = SimpleNamespace(collect=lambda: None)
+    look_among_what_is_new()
     daemon.manager()
 
 

@@ -29,6 +29,10 @@ SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.warehouse.dir": "{folder}/warehouse",
     "spark.sql.artifact.isolation.enabled": "true",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.buffer.pageSize": "1m",
+    "spark.sql.ui.explainMode": "simple",
 }
 
 

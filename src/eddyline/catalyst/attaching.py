@@ -119,6 +119,10 @@ class _Nobody(SparkSession):
         """Return the settings of the session that asks."""
         return RuntimeConfig(self._jsparkSession.conf())
 
+    def newSession(self) -> SparkSession:  # noqa: N802 - as PySpark calls it
+        """Return another session of the application, which is that of whoever made it."""
+        return SparkSession(self._sc, self._jsparkSession.newSession())
+
 
 class _Answers:
     def __init__(self, answer: Answering) -> None:

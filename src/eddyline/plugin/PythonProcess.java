@@ -61,6 +61,9 @@ public final class PythonProcess implements PythonSide.Keeper {
 
     private static PythonProcess current;
 
+    /** Set in the thread that has Python read the application's functions. */
+    private static final ThreadLocal READING = new ThreadLocal();
+
     private final SparkContext context;
     private final PythonSide side = new PythonSide();
     private final AdaptingRule rule = new AdaptingRule();
@@ -380,9 +383,9 @@ public final class PythonProcess implements PythonSide.Keeper {
         }
     }
 
-    /** Give a new session the Python functions that the application names. */
+    /** Give a new session the Python functions that the application names, unless their own file has made it. */
     void giveFunctions(SparkSession session) {
-        if (context.conf().get(SETTINGS + "functions", "").isEmpty()) {
+        if (context.conf().get(SETTINGS + "functions", "").isEmpty() || READING.get() != null) {
             return;
         }
         // Not as the session says, which cannot be asked yet: it is being made.
@@ -411,9 +414,11 @@ public final class PythonProcess implements PythonSide.Keeper {
                 Option before = SparkSession.getActiveSession();  // of a thread that was asked something else
                 Thread.currentThread().setContextClassLoader(loader);
                 SparkSession.setActiveSession(session);
+                READING.set(what.equals("functions") ? what : null);
                 try {
                     return tables.apply(what, argument);
                 } finally {
+                    READING.remove();
                     if (before.isDefined()) {
                         SparkSession.setActiveSession((SparkSession) before.get());
                     } else {

@@ -3,7 +3,7 @@
 A worker lives until it has had nothing to do for a minute; what it imports, its successor imports
 again. Of two workers that begin at once each needs 0.7 s for pandas, pyarrow and the eddy. Forked
 from this daemon they have all of it, and what is theirs from the beginning is not looked through
-when Spark collects garbage after every task.
+when Spark collects garbage after every task; nor what their first tasks import.
 
 And PySpark itself: Spark puts the archive of it that comes with the package before the package on
 the path, and Python compiles what it imports from an archive each time: 0.9 s instead of 0.2.
@@ -19,11 +19,13 @@ import socket
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any, BinaryIO, Final
+
+from eddyline.tasks.garbage import look_among_what_is_new
 
 ARCHIVE: Final = Path("pyspark", "python", "lib", "pyspark.zip")
 """Where PySpark's package keeps the archive of itself, from the folder that the package is in."""
@@ -59,22 +61,29 @@ def without_archive(paths: list[str]) -> list[str]:
     package = next(
         (folder for folder in folders if (folder / "pyspark" / "__init__.py").exists()), None
     )
-    return [path for path in paths if package is None or Path(path) != package / ARCHIVE]
+    if package is None:
+        return paths
+    archive = (package / ARCHIVE).resolve()  # one of the two may lead over a link
+    return [path for path in paths if Path(path).resolve() != archive]
 
 
-def forget_readers(left_out: Collection[str]) -> None:
-    """Let go of what reads archives that are not on the path.
+def leave_archive_out() -> None:
+    """Take the archive off the path, and let go of what reads it.
 
-    It would read their tables of contents again in each new worker, where Spark says that paths
-    have changed: 5 to 10 ms.
+    It would read the archive's table of contents again in each new worker, where Spark says that
+    paths have changed: 5 to 10 ms.
 
-    >>> sys.path_importer_cache["left/out.zip"] = None
-    >>> forget_readers(["left/out.zip"])
-    >>> "left/out.zip" in sys.path_importer_cache
-    False
+    >>> site = Path(importlib.import_module("pyspark").__file__).parents[1]
+    >>> sys.path.insert(0, str(site / ARCHIVE))
+    >>> sys.path_importer_cache[str(site / ARCHIVE)] = None
+    >>> leave_archive_out()
+    >>> str(site / ARCHIVE) in sys.path, str(site / ARCHIVE) in sys.path_importer_cache
+    (False, False)
     """
-    for path in left_out:
+    kept = without_archive(sys.path)
+    for path in set(sys.path).difference(kept):
         sys.path_importer_cache.pop(path, None)
+    sys.path[:] = kept
 
 
 def prepare() -> None:
@@ -136,13 +145,11 @@ def have_any_text_written(worker: Any) -> None:  # noqa: ANN401 - a module of Py
 
 
 if __name__ == "__main__":
-    kept = without_archive(sys.path)
-    left_out = set(sys.path).difference(kept)
-    sys.path[:] = kept
-    forget_readers(left_out)
+    leave_archive_out()
     prepare()
     from pyspark import daemon, worker
 
     have_any_text_written(worker)
+    look_among_what_is_new()
     daemon.worker = unless_spark_hangs_up(daemon.worker)
     daemon.manager()
