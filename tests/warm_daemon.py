@@ -9,7 +9,7 @@ import gc
 from collections.abc import Callable
 
 from eddyline.tasks.daemon import have_any_text_written, leave_archive_out, prepare
-from eddyline.tasks.garbage import look_among_what_is_new
+from eddyline.tasks.garbage_collection import collect_cheaply
 
 leave_archive_out()  # from it PySpark would be compiled, each time
 
@@ -33,7 +33,7 @@ def serve(*others: Callable[[], None]) -> None:
     for load in (warm, *others):
         load()
     gc.freeze()
-    look_among_what_is_new()
+    collect_cheaply()
     daemon.manager()
 
 

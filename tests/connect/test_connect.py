@@ -178,10 +178,10 @@ def test_workers_get_the_package_from_the_client(verbs: Mapping[str, Any]) -> No
     assert not any("eddyline" in place for place in verbs["sent"]["path"])
 
 
-def test_workers_do_not_look_for_garbage_in_what_they_have_imported(
+def test_workers_freeze_their_modules_between_tasks(
     verbs: Mapping[str, Any],
 ) -> None:
-    assert verbs["sent"]["kept"]
+    assert verbs["sent"]["frozen"]
 
 
 def test_functions_of_select_lists_remember(verbs: Mapping[str, Any]) -> None:

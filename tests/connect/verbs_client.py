@@ -204,18 +204,18 @@ def sent() -> dict[str, Any]:
         return str(eddyline.__file__)
 
     @udf("long", useArrow=True)
-    def kept(n: int) -> int:  # noqa: ARG001 - likewise
+    def frozen(n: int) -> int:  # noqa: ARG001 - likewise
         import gc  # noqa: PLC0415 - likewise
 
         return gc.get_freeze_count()
 
     eddyline.adapt(numbers().filter(even("id") & tenth("id")))
     (row,) = spark.range(1).select(where("id")).collect()
-    tries = (spark.range(1).select(kept("id")).collect()[0][0] for _ in range(10))
+    tries = (spark.range(1).select(frozen("id")).collect()[0][0] for _ in range(10))
     return {
         "where": row[0],
         "path": [place for place in sys.path if place.endswith(".zip")],
-        "kept": any(tries),
+        "frozen": any(tries),
     }
 
 

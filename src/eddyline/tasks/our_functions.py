@@ -32,7 +32,7 @@ from pyspark.sql.types import DataType
 
 from eddyline.errors import NobodyReadsError
 from eddyline.latest import Latest
-from eddyline.tasks.garbage import look_among_what_is_new
+from eddyline.tasks.garbage_collection import collect_cheaply
 
 DESCRIPTORS: Final = Path("/proc/self/fd")
 """Where Linux lists the open files of this process."""
@@ -77,7 +77,7 @@ def arrived(content: bytes) -> object:
     """Return the function that was sent."""
     acknowledge()
     show_users_tracebacks()
-    look_among_what_is_new()
+    collect_cheaply()
     return pickle.loads(content)  # noqa: S301 - the driver has made it
 
 
