@@ -6,7 +6,8 @@ native columns. It runs plainly, by ``eddyline.adapt``, or in an enabled session
 time from a session that is ready, in which a tiny query has run, to the rows: imports and
 ``enable()`` are in it. ``very first`` leaves the tiny query out; ``spark`` is a session not
 started by :func:`eddyline.session`, whose workers import what they need one by one. Where Eddyline
-was ``just installed``, nothing is compiled, neither its Java nor the loops of its joins.
+was ``just installed``, nothing is compiled, neither its Java nor the loops of its joins. Then the
+same process repeats the query.
 
 Contestants take turns, and differences are formed turn by turn: each turn of a case runs in a row.
 """
@@ -30,7 +31,7 @@ import pyarrow.parquet as pq
 from rich.table import Table
 
 from bench import report
-from bench.first_use.one_process import PARTS, QUERIES
+from bench.first_use.one_process import PARTS, QUERIES, REPETITIONS
 from bench.turns import Spread, in_turns
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -112,6 +113,12 @@ class Measured:
     def more_cpu(self, contestant: str) -> Spread:
         """Return how many seconds of CPU time it takes more, in all processes together."""
         return Spread.of(run.cpu - plain.cpu for plain, run in self._pairs(contestant))
+
+    def repeated(self, contestant: str) -> Spread:
+        """Return the time of its repetitions over plain Spark's."""
+        again = "again"
+        pairs = self._pairs(contestant)
+        return Spread.of(run.seconds[again] / plain.seconds[again] for plain, run in pairs)
 
     def part(self, contestant: str, part: str) -> float:
         """Return the median seconds of a part."""
@@ -197,6 +204,23 @@ def differences(measured: Sequence[Measured]) -> Table:
     )
 
 
+def repetitions(measured: Sequence[Measured]) -> Table:
+    """Return the table of what the query's repetitions take over plain Spark's."""
+    return report.table(
+        f"The query again: median of {REPETITIONS} repetitions, over plain Spark's; median "
+        "(least-greatest)",
+        ("case", "plain, ms", *OURS),
+        (
+            [
+                each.case.name,
+                f"{1000 * each.part(PLAIN, 'again'):.0f}",
+                *(str(each.repeated(name)) if name in each.runs else "" for name in OURS),
+            ]
+            for each in measured
+        ),
+    )
+
+
 def parts(measured: Sequence[Measured]) -> Table:
     """Return the table of the parts' medians."""
     return report.table(
@@ -251,5 +275,6 @@ def main(arguments: Sequence[str]) -> int:
                 measured.append(measure(case, options.turns, folder, partial(advance)))
                 path = report.write(options, "first", as_dict(measured, options.turns))
     lines = [line for each in measured for line in each.verdicts()]
-    report.show(differences(measured), parts(measured), *lines, f"written: {path}")
+    tables = [made(measured) for made in (differences, repetitions, parts)]
+    report.show(*tables, *lines, f"written: {path}")
     return 0

@@ -8,7 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import eddyline
-from bench.first_use.benchmark import Case, Measured, Run, differences, parts, write_tables
+from bench.first_use.benchmark import (
+    Case,
+    Measured,
+    Run,
+    differences,
+    parts,
+    repetitions,
+    write_tables,
+)
 from bench.first_use.one_process import PARTS, QUERIES, cpu_of_all
 
 
@@ -26,7 +34,8 @@ def test_queries_have_rows_and_run_in_eddies(
 
 
 def run(use: float, cpu: float) -> Run:
-    return Run({**dict.fromkeys(PARTS, 0.0), "start": 5.0, "query": use}, cpu, 7)
+    seconds = {**dict.fromkeys(PARTS, 0.0), "start": 5.0, "query": use, "again": use / 10}
+    return Run(seconds, cpu, 7)
 
 
 def test_differences_are_those_of_a_turn() -> None:
@@ -44,6 +53,8 @@ def test_differences_are_those_of_a_turn() -> None:
         *([""], [""]),
         *(["0.50 (0.25-0.50)"], ["1.00 (1.00-1.00)"]),
     ]
+    cells = [list(column.cells) for column in repetitions([measured]).columns]
+    assert cells == [["join"], ["200"], [""], ["1.25 (1.17-1.25)"]]
     assert [list(column.cells)[1] for column in parts([measured]).columns][:2] == ["join", "enable"]
 
 
