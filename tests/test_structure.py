@@ -79,6 +79,25 @@ def test_files_that_the_architecture_names_are_there() -> None:
     assert lost == set()
 
 
+def test_the_architecture_names_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
+    assert table == {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+
+
+def test_links_to_decisions_have_their_numbers() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    links = [
+        (path.name, said, linked)
+        for path in pages
+        for said, linked in re.findall(
+            r"\[(?:decision\s+)?(\d+)\]\((?:[\w./]*/)?(\d{4})-", path.read_text(encoding="utf-8")
+        )
+    ]
+    assert len(links) > 100
+    assert [link for link in links if int(link[1]) != int(link[2])] == []
+
+
 def test_public_names_are_known_to_type_checkers() -> None:
     """What is imported on first use has its type from an import that never runs."""
     tree = ast.parse(Path(eddyline.__file__).read_text("utf-8"))

@@ -293,6 +293,12 @@ def test_spark_connect_has_no_lookup_tables() -> None:
         eddyline.lookup_table(remote, "t", "a int", ["a"], source)
 
 
+class Connecting:
+    """Has one of the methods of a source."""
+
+    def connect(self, table: object, gate: object) -> None: ...
+
+
 def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> None:
     source = eddyline.PythonLookup(len)
     for arguments, kind, message in (
@@ -303,7 +309,8 @@ def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> Non
         (("t", "a int", ["a"], []), ValueError, "needs a source"),
         (("t", "a int", ["a"], None), TypeError, "a source is an HttpLookup.*not None"),
         (("t", "a int", ["a"], [source, "http://x"]), TypeError, "a source is.*not 'http://x'"),
-        (("t", "a int", ["a"], eddyline.PythonLookup), TypeError, "a source is"),
+        (("t", "a int", ["a"], eddyline.PythonLookup), TypeError, "not the class PythonLookup"),
+        (("t", "a int", ["a"], Connecting()), TypeError, "lacks label, keys_per_call, check$"),
         (("t", "a int", None, source), TypeError, "bind is a list of columns, not None"),
         (("t", "a int", [1], source), TypeError, "of which 1 is none"),
         (("t", "a int", ["a", "A"], source), ValueError, "bind of t names A twice"),

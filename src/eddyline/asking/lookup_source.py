@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -130,6 +130,9 @@ class LookupSource(Protocol):
         ...
 
 
+_OF_SOURCES: Final = ("label", "keys_per_call", "check", "connect")
+
+
 @dataclass(frozen=True)
 class LookupMethod:
     """A further way to the rows of a lookup table: by other bind columns, from its own source.
@@ -155,9 +158,12 @@ class LookupMethod:
         if not sources:
             raise ValueError("a lookup needs a source at least")
         for source in sources:
-            if isinstance(source, type) or not hasattr(source, "connect"):
+            if isinstance(source, type):
+                raise TypeError(f"a source is an object, not the class {source.__name__}")
+            if lacking := [name for name in _OF_SOURCES if not hasattr(source, name)]:
                 raise TypeError(
-                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {source!r}"
+                    "a source is an HttpLookup, a SqlLookup, a PythonLookup or an object with the "
+                    f"same methods, not {source!r}, which lacks {', '.join(lacking)}"
                 )
         return sources
 

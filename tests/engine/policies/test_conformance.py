@@ -128,7 +128,7 @@ def test_chance_comes_from_the_generator_alone(name: str) -> None:
 
 
 @EVERY_POLICY
-def test_an_order_names_what_is_left_once_and_keeps_precedence(name: str) -> None:
+def test_routing_keeps_precedence_and_an_order_names_what_is_left_once(name: str) -> None:
     routes = Routes(4, {0: 0b1000})  # 0 comes after 3
     policy = make_policy(name)
     policy.start(routes, np.random.default_rng(0))
