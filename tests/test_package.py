@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -28,6 +29,23 @@ def test_there_is_one_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"eddyline {eddyline.__version__}\n"
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {eddyline.__version__}" in changes
+
+
+@pytest.mark.parametrize(
+    ("there", "only_connect"),
+    [
+        ({"pyspark", "pyspark.sql.connect"}, True),  # the package pyspark-client
+        ({"pyspark", "pyspark.sql.connect", "pyspark.core"}, False),
+        ({"pyspark", "pyspark.sql.connect", "pyspark.context"}, False),  # PySpark 3.5
+        ({"pyspark", "pyspark.context"}, False),
+        (set(), False),
+    ],
+)
+def test_a_pyspark_without_a_jvm_is_recognized(
+    monkeypatch: pytest.MonkeyPatch, there: set[str], *, only_connect: bool
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name if name in there else None)
+    assert eddyline._has_only_connect() == only_connect
 
 
 FILTERED = """

@@ -189,7 +189,9 @@ def _has_only_connect() -> bool:
     if importlib.util.find_spec("pyspark") is None:
         return False
     connect = importlib.util.find_spec("pyspark.sql.connect") is not None
-    return connect and importlib.util.find_spec("pyspark.core") is None
+    # The context has moved to pyspark.core in PySpark 4.0.
+    contexts = ("pyspark.core", "pyspark.context")
+    return connect and all(importlib.util.find_spec(name) is None for name in contexts)
 
 
 def _on_connect(name: str) -> Callable[..., Any]:
