@@ -1,8 +1,10 @@
 """Cheaper garbage collections between the tasks of a worker.
 
 PySpark's daemon collects all garbage after each task, before the worker can take the next one. Such
-a collection traverses everything that the worker has imported: 40 ms for pandas, Arrow and the
-eddy, 80 with Matplotlib as well. Here the survivors of the first collections are frozen.
+a collection traverses everything that the worker has imported: 14 ms in a process by itself with
+pandas, Arrow and the eddy, 33 with Matplotlib as well. Here the survivors of the first collections
+are frozen. Queries of two tasks, one after another, then take 54 ms instead of 89, and 55 instead
+of 112 with Matplotlib.
 """
 
 from __future__ import annotations
